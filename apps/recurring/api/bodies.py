@@ -1,4 +1,4 @@
-"""What callers send about standing orders: strict shape here, rules in the services."""
+"""Request bodies of standing orders: strict shape here, rules in the services."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -30,7 +30,7 @@ from lib.messages import FieldName
 MOST_EARLY: Final = 240  # minutes before the chair time
 MOST_DRIVERS: Final = 20
 MOST_NAMES: Final = 20
-MOST_ORDERS: Final = 500  # that one shift selects
+MOST_ORDERS: Final = 500  # selected by one shift
 _DAY: Final = 24 * 60  # minutes
 _OF_TERMS: Final = ("chair_time", "treatment_minutes", "post_treatment_minutes", "arrive_early_minutes")
 _OBJECTS: Final = ("accommodation", "companions")
@@ -44,56 +44,56 @@ _OF_ORDER: Final = (
 
 
 class PatternIn(In):
-    """On which days: a preset, or days of the week; every so many weeks, counted from the week of `anchorDate`."""
+    """Days: a preset or days of the week, every `intervalWeeks` weeks counted from the week of `anchorDate`."""
 
     preset = fields.Choice(choices=list(PRESETS), required=False, help_text="Instead of daysOfWeek.")
     days_of_week = fields.Listed(child=fields.Choice(choices=DAYS), required=False, max_length=len(DAYS))
     interval_weeks = fields.Integer(min_value=1, max_value=MOST_WEEKS, required=False)
     anchor_date = fields.LocalDate(
-        required=False, allow_null=True, help_text="Null: weeks are counted from that in which the terms begin."
+        required=False, allow_null=True, help_text="Null: weeks are counted from the week in which the terms begin."
     )
 
 
 class OutboundIn(In):
-    """The way there."""
+    """The outbound leg."""
 
     pickup = StopWithAccessIn(required=False, allow_null=True, help_text="Null: the rider's home address.")
     dropoff = StopWithAccessIn(required=False, allow_null=True, help_text="Null: the facility.")
     pickup_time = fields.ClockTime(
         required=False,
         allow_null=True,
-        help_text="Wall time; later than chairTime: of the evening before.  Null: worked out from the drive.",
+        help_text="Wall time; a time later than chairTime means the evening before.  Null: computed from the drive.",
     )
 
 
 class ReturnIn(In):
-    """The way back."""
+    """The return."""
 
     mode = fields.Choice(choices=ReturnMode.choices, required=False)
     pickup_time = fields.ClockTime(
         required=False,
         allow_null=True,
-        help_text="Of a scheduled return.  Null: when the treatment is over.",
+        help_text="Only for a scheduled return.  Null: the end of the treatment.",
     )
     mobility = fields.Choice(
-        choices=Mobility.choices, required=False, allow_null=True, help_text="Null: as on the way there."
+        choices=Mobility.choices, required=False, allow_null=True, help_text="Null: as on the outbound leg."
     )
-    dropoff = StopWithAccessIn(required=False, allow_null=True, help_text="Null: where the way there begins.")
+    dropoff = StopWithAccessIn(required=False, allow_null=True, help_text="Null: the outbound pickup.")
 
 
 class OrderPayerIn(In):
-    """Who pays."""
+    """The payer."""
 
     payer_id = fields.Uuid(required=False, allow_null=True)
     program_code = fields.Text(max_length=30, allow_blank=True, required=False)
 
 
 def _minutes(most: int) -> fields.Integer:
-    return fields.Integer(min_value=0, max_value=most, required=False, allow_null=True, help_text="Null: as usual.")
+    return fields.Integer(min_value=0, max_value=most, required=False, allow_null=True, help_text="Null: the default.")
 
 
-class AskedIn(In):
-    """What is asked for of a standing order, made or changed."""
+class _OrderFieldsIn(In):
+    """Fields that can be set and changed."""
 
     pattern = PatternIn(required=False)
     chair_time = fields.ClockTime(required=False, help_text="Wall time at the facility.")
@@ -103,27 +103,27 @@ class AskedIn(In):
     outbound = OutboundIn(required=False)
     return_ = ReturnIn(required=False)
     accommodation = AccommodationIn(
-        required=False, allow_null=True, help_text="What differs from the rider's profile; null: nothing."
+        required=False, allow_null=True, help_text="Differences from the rider's profile; null: none."
     )
     companions = CompanionsIn(required=False, allow_null=True)
     end_date = fields.LocalDate(
-        required=False, allow_null=True, help_text="The last day of the pattern.  Null: there is none."
+        required=False, allow_null=True, help_text="The last day of the pattern.  Null: no end."
     )
     payer = OrderPayerIn(required=False)
     authorization_number = fields.Text(max_length=50, allow_blank=True, required=False)
     authorization_ends_on = fields.LocalDate(
-        required=False, allow_null=True, help_text="No ride is made for a later day."
+        required=False, allow_null=True, help_text="No rides are booked after this day."
     )
     preferred_driver_ids = fields.Listed(child=fields.Uuid(), required=False, max_length=MOST_DRIVERS)
     vehicle_type = fields.Choice(choices=VehicleType.choices, required=False, allow_null=True)
     notes = NotesIn(required=False)
     external_ids = fields.Listed(child=ExternalIdIn(), required=False, max_length=MOST_NAMES)
     generation_horizon_days = fields.Integer(
-        min_value=1, max_value=MOST_HORIZON, required=False, help_text="For how many days ahead there are rides."
+        min_value=1, max_value=MOST_HORIZON, required=False, help_text="How many days ahead rides are booked."
     )
 
 
-class StandingOrderIn(AskedIn):
+class StandingOrderIn(_OrderFieldsIn):
     """A standing order."""
 
     example: ClassVar[dict[str, Any]] = {
@@ -156,10 +156,10 @@ class StandingOrderIn(AskedIn):
     chair_time = fields.ClockTime(help_text="Wall time at the facility.")
 
 
-class StandingOrderChangesIn(AskedIn):
-    """What may change of a standing order.
+class StandingOrderChangesIn(_OrderFieldsIn):
+    """Changes of a standing order.
 
-    Objects merge key by key (RFC 7396): null empties what may be null, an empty string empties text.
+    Objects merge by key (RFC 7396): null clears a nullable field, an empty string clears text.
     """
 
     example: ClassVar[dict[str, Any]] = {
@@ -172,18 +172,18 @@ class StandingOrderChangesIn(AskedIn):
     scope = fields.Choice(
         choices=["this_and_following", "all_future"],
         required=False,
-        help_text="From which day on.  Without it: all_future.",
+        help_text="The dates that change.  Default: all_future.",
     )
     from_date = fields.LocalDate(
-        required=False, help_text="A day of the facility's calendar; of the scope this_and_following, which needs it."
+        required=False, help_text="A day of the facility's calendar; required with the scope this_and_following."
     )
     overwrite_customized = fields.Boolean(
-        required=False, help_text="Brings rides and days that people changed back in line, too."
+        required=False, help_text="Also changes rides and days that people customized."
     )
 
 
 class HoldIn(In):
-    """Days on which the rider stays away, both included."""
+    """Days without rides, both included."""
 
     example: ClassVar[dict[str, Any]] = {"from": "2026-11-25", "until": "2026-12-02", "reason": "hospital_stay"}
 
@@ -193,7 +193,7 @@ class HoldIn(In):
 
 
 class ResumptionIn(In):
-    """The first day on which the rider rides again."""
+    """The first day with rides again."""
 
     example: ClassVar[dict[str, Any]] = {"from": "2026-11-30"}
 
@@ -201,30 +201,32 @@ class ResumptionIn(In):
 
 
 class EndIn(In):
-    """The last day of the pattern to ride on."""
+    """The last day of the pattern."""
 
     example: ClassVar[dict[str, Any]] = {"on": "2026-12-18"}
 
-    on = fields.LocalDate(required=False, allow_null=True, help_text="Null: yesterday, so that nobody rides any more.")
+    on = fields.LocalDate(
+        required=False, allow_null=True, help_text="Null: yesterday, which cancels all remaining rides."
+    )
 
 
 class OccurrenceChangesIn(In):
-    """How one occurrence differs from the series; null takes that back."""
+    """How one occurrence differs from the series; null removes the difference."""
 
     example: ClassVar[dict[str, Any]] = {"toDate": "2026-11-24", "chairTime": "07:00"}
 
     to_date = fields.LocalDate(
-        required=False, allow_null=True, help_text="The day it takes place on, a week off its own at most."
+        required=False, allow_null=True, help_text="The new day, at most a week from the original one."
     )
     chair_time = fields.ClockTime(
-        required=False, allow_null=True, help_text="Both ways move along, unless their times are given."
+        required=False, allow_null=True, help_text="Pickup and return move along unless their times are given."
     )
     pickup_time = fields.ClockTime(required=False, allow_null=True)
     return_time = fields.ClockTime(required=False, allow_null=True)
 
 
 class CalendarShiftIn(In):
-    """A day of the facility's calendar that moves to another, or without service."""
+    """A day of the facility's calendar that moves to another day or closes."""
 
     example: ClassVar[dict[str, Any]] = {
         "fromDate": "2026-12-25",
@@ -234,7 +236,7 @@ class CalendarShiftIn(In):
     }
 
     from_date = fields.LocalDate()
-    to_date = fields.LocalDate(allow_null=True, help_text="A week off at most.  Null: no service that day.")
+    to_date = fields.LocalDate(allow_null=True, help_text="At most a week away.  Null: no service that day.")
     new_chair_time = fields.ClockTime(required=False, allow_null=True)
     offset_minutes = fields.Integer(
         min_value=-_DAY, max_value=_DAY, required=False, allow_null=True, help_text="Instead of newChairTime."
@@ -242,27 +244,27 @@ class CalendarShiftIn(In):
     applies_to = fields.Choice(
         choices=CalendarShift.AppliesTo.choices,
         default="all",
-        help_text="mwf and tts mean orders of exactly these days.",
+        help_text="mwf and tts are orders with exactly these days.",
     )
     standing_order_ids = fields.Listed(
-        child=fields.Uuid(), required=False, max_length=MOST_ORDERS, help_text="Of appliesTo selected."
+        child=fields.Uuid(), required=False, max_length=MOST_ORDERS, help_text="Only with appliesTo selected."
     )
 
 
 def draft_of(body: Mapping[str, Any]) -> OrderDraft:
-    """Turn a parsed order into a draft.
+    """Convert a parsed order into a draft.
 
     Raises:
-        InvalidInput: the pattern names its days twice.
+        InvalidInput: the pattern has a preset and days.
     """
     columns = _columns_of(body)
     objects = {"pickup": {}, **_objects_of(body)}
-    given = {name: merge({}, value or {}) for name, value in objects.items()}
-    terms = TermsDraft(**{"days_of_week": (), **_terms_of(body), **given})
-    named = {name: body[name] for name in ("facility_id", "start_date", "service_type")}
+    merged = {name: merge({}, value or {}) for name, value in objects.items()}
+    terms = TermsDraft(**{"days_of_week": (), **_terms_of(body), **merged})
+    required = {name: body[name] for name in ("facility_id", "start_date", "service_type")}
     payer = body.get("payer") or {}
     return OrderDraft(
-        **named,
+        **required,
         terms=terms,
         end_date=columns.get("end_date"),
         payment=Payment(
@@ -281,17 +283,17 @@ def draft_of(body: Mapping[str, Any]) -> OrderDraft:
 
 
 def changes_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn a parsed PATCH into what `changing.change` takes.
+    """Convert a parsed PATCH into arguments of `edit_order.change`.
 
     Raises:
-        InvalidInput: scope and fromDate do not go together, or the pattern names its days twice.
+        InvalidInput: scope and fromDate do not match, or the pattern has a preset and days.
     """
-    follows = body.get("scope") == "this_and_following"
-    if follows and "from_date" not in body:
+    is_following = body.get("scope") == "this_and_following"
+    if is_following and "from_date" not in body:
         raise InvalidInput(
             "fromDate", _("%(field)s is required with the scope this_and_following."), detail_code="required"
         )
-    if not follows and "from_date" in body:
+    if not is_following and "from_date" in body:
         raise InvalidInput("fromDate", _("%(field)s can be given only with the scope this_and_following."))
     return {
         "columns": _columns_of(body),
@@ -312,34 +314,34 @@ def _columns_of(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _terms_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the fields of TermsDraft that a body names, but for objects."""
-    asked = {name: body[name] for name in _OF_TERMS if name in body} | _pattern_of(body.get("pattern", {}))
-    if "pickup_time" in (there := body.get("outbound", {})):
-        asked["pickup_time"] = there["pickup_time"]
+    """Return the fields of TermsDraft in a body, without objects."""
+    values = {name: body[name] for name in _OF_TERMS if name in body} | _pattern_of(body.get("pattern", {}))
+    if "pickup_time" in (outbound := body.get("outbound", {})):
+        values["pickup_time"] = outbound["pickup_time"]
     back = body.get("return_", {})
-    asked |= {f"return_{name}": back[key] for name, key in (("mode", "mode"), ("time", "pickup_time")) if key in back}
+    values |= {f"return_{name}": back[key] for name, key in (("mode", "mode"), ("time", "pickup_time")) if key in back}
     if "mobility" in back:
-        asked["return_mobility"] = back["mobility"] or ""
-    return asked
+        values["return_mobility"] = back["mobility"] or ""
+    return values
 
 
 def _pattern_of(pattern: Mapping[str, Any]) -> dict[str, Any]:
-    asked = {name: pattern[name] for name in ("interval_weeks", "anchor_date") if name in pattern}
+    values = {name: pattern[name] for name in ("interval_weeks", "anchor_date") if name in pattern}
     if "preset" in pattern and "days_of_week" in pattern:
         raise InvalidInput(
             "pattern.preset", _("%(field)s and %(other)s cannot be combined."), other=FieldName("pattern.daysOfWeek")
         )
     if "preset" in pattern:
-        asked["days_of_week"] = tuple(sorted(PRESETS[pattern["preset"]]))
+        values["days_of_week"] = tuple(sorted(PRESETS[pattern["preset"]]))
     elif "days_of_week" in pattern:
-        asked["days_of_week"] = tuple(DAYS.index(day) for day in pattern["days_of_week"])
-    return asked
+        values["days_of_week"] = tuple(DAYS.index(day) for day in pattern["days_of_week"])
+    return values
 
 
 def _objects_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the objects of TermsDraft that a body names, as they were sent; None empties one."""
-    there, back = body.get("outbound", {}), body.get("return_", {})
-    stops = {name: there[name] for name in ("pickup", "dropoff") if name in there}
+    """Return the objects of TermsDraft in a body as they were sent; None clears one."""
+    outbound, back = body.get("outbound", {}), body.get("return_", {})
+    stops = {name: outbound[name] for name in ("pickup", "dropoff") if name in outbound}
     if "dropoff" in back:
         stops["return_dropoff"] = back["dropoff"]
     objects = stops | {name: body[name] for name in _OBJECTS if name in body}
@@ -347,7 +349,7 @@ def _objects_of(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Bring numbers and ids into what JSON columns hold."""
+    """Convert numbers and ids into JSON values."""
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, Decimal):
@@ -356,5 +358,5 @@ def _plain(value: Any) -> Any:
 
 
 def shift_of(body: Mapping[str, Any]) -> ShiftDraft:
-    """Turn a parsed shift into a draft."""
+    """Convert a parsed shift into a draft."""
     return ShiftDraft(**{**body, "standing_order_ids": tuple(body.get("standing_order_ids", ()))})

@@ -1,7 +1,7 @@
-"""Standing orders and their occurrences as the API shows them.
+"""Responses of standing orders and occurrences.
 
-Context: `disclosure` says what the caller sees; `coming` are the next occurrences of an order that is shown by itself.
-Of a change, `result` and `reached` tell what became of rides, and which of those in its way the caller may know of.
+Context: `disclosure` of the caller; `next_occurrences` of a single order; after a change, `result`, and
+`reached`, the conflicting rides inside the caller's data scope.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _RIDER_FIELD: Final = "preferredDriverIds"
 
 
 class PatternOut(OutShape):
-    """On which days.  `preset` is null where the days are those of none."""
+    """Days.  `preset` is null if no preset has these days."""
 
     preset = serializers.SerializerMethodField("show_preset")
     days_of_week = serializers.SerializerMethodField("show_days_of_week")
@@ -57,11 +57,11 @@ class PatternOut(OutShape):
 
 
 class OutboundOut(OutShape):
-    """The way there.  `pickupTime` null: worked out from the drive."""
+    """The outbound leg.  `pickupTime` null: computed from the drive."""
 
     may_lack_keys = True
 
-    # Stored as they are shown: nothing to convert, only a shape to tell.
+    # Stored in the shape of the API.
     pickup = serializers.SerializerMethodField("show_pickup")
     dropoff = serializers.SerializerMethodField("show_dropoff")
     pickup_time = fields.ClockTime(allow_null=True)
@@ -76,9 +76,10 @@ class OutboundOut(OutShape):
 
 
 class ReturnOut(OutShape):
-    """The way back.
+    """The return.
 
-    Null: `pickupTime` when the treatment is over, `mobility` as on the way there, `dropoff` where the way there begins.
+    Null means for `pickupTime` the end of the treatment, for `mobility` that of the outbound leg, and for `dropoff` the
+    outbound pickup.
     """
 
     may_lack_keys = True
@@ -94,7 +95,7 @@ class ReturnOut(OutShape):
 
 
 class _TermsOut(OutShape):
-    """When and how an order rides, in wall time of its zone; over a record with `terms`."""
+    """Terms in wall time of the order's zone; serializes a record with `terms`."""
 
     pattern = PatternOut(source="terms")
     chair_time = fields.ClockTime(source="terms.chair_time")
@@ -104,7 +105,7 @@ class _TermsOut(OutShape):
     outbound = OutboundOut(source="terms")
     return_ = ReturnOut(source="terms")
     accommodation = fields.Anything(
-        source="terms.accommodation", help_text="What differs from the rider's profile, in its shape."
+        source="terms.accommodation", help_text="Differences from the rider's profile, in its shape."
     )
     companions = fields.Anything(source="terms.companions")
 
@@ -147,7 +148,7 @@ def _hidden_fields(disclosure: Disclosure) -> set[str]:
 
 
 class LaterTermsOut(_TermsOut):
-    """Terms that take the place of those in force from a pattern date on."""
+    """Terms that replace the current ones from a pattern date."""
 
     may_lack_keys = True
 
@@ -155,22 +156,22 @@ class LaterTermsOut(_TermsOut):
 
 
 class OrderPayerOut(OutShape):
-    """Who pays."""
+    """The payer."""
 
     payer_id = fields.Uuid(allow_null=True)
     program_code = fields.Text()
 
 
 class HoldOut(OutShape):
-    """Days without rides, both included; `until` null: until somebody resumes.
+    """Days without rides, both included; `until` null: until the order is resumed.
 
-    `reviewOn` is when people are asked next whether it still holds.
+    `reviewOn` is the next review of an open-ended hold.
     """
 
     from_ = fields.LocalDate(source="from_date")
     until = fields.LocalDate(allow_null=True)
     reason = fields.Choice(choices=HoldReason.choices)
-    # The word of the contract hides Field.source.
+    # The field of the contract hides Field.source.
     source = fields.Choice(choices=HoldSource.choices)  # type: ignore[assignment]  # a field named like an attribute of serializers
     set_by = fields.Text()
     set_at = fields.Instant()
@@ -178,7 +179,7 @@ class HoldOut(OutShape):
 
 
 class OverrideOut(OutShape):
-    """What was arranged for one day; null is as the series has it."""
+    """Changes of one day; null: as in the series."""
 
     date = fields.LocalDate(source="pattern_date")
     to_date = fields.LocalDate(allow_null=True)
@@ -200,10 +201,10 @@ class _HeadOut(OutShape):
 
 
 class StandingOrderOut(_HeadOut, _TermsOut):
-    """A standing order, with the terms in force: before it starts, its first ones.
+    """A standing order with its current terms; before it starts, its first terms.
 
-    `laterTerms` begin afterwards.  `holds`, `skips` and `overrides` are those that can still matter.  What the caller's
-    PHI level does not reach is left out, as of rides.
+    `laterTerms` begin afterwards.  `holds`, `skips` and `overrides` are those that can affect the present or future.
+    Fields above the caller's PHI level are left out, as of rides.
     """
 
     may_lack_keys = True
@@ -225,14 +226,14 @@ class StandingOrderOut(_HeadOut, _TermsOut):
 
     @extend_schema_field(fields.Listed(child=fields.LocalDate()))
     def show_skips(self, record: OrderRecord) -> list[str]:
-        return [one.pattern_date.isoformat() for one in record.skips]
+        return [skip.pattern_date.isoformat() for skip in record.skips]
 
 
 class NextOccurrenceOut(OutShape):
-    """An occurrence that lies ahead, in wall time of the order's zone; `date` names it for ever.
+    """A future occurrence in wall time of the order's zone; `date` identifies it permanently.
 
-    `serviceDate` is the day of the chair: a `pickupTime` later than `chairTime` is of the evening before, an earlier
-    `returnTime` of the next morning.  `returnTime` null: nobody is brought back.
+    `serviceDate` is the day of the chair time.  A `pickupTime` later than `chairTime` means the evening before; an
+    earlier `returnTime` means the next morning.  `returnTime` null: no return.
     """
 
     date = fields.LocalDate(source="pattern_date")
@@ -244,26 +245,26 @@ class NextOccurrenceOut(OutShape):
 
 
 class StandingOrderShownOut(StandingOrderOut):
-    """A standing order by itself, with the next ten occurrences that are booked or planned."""
+    """A single standing order with its next ten occurrences that are booked or planned."""
 
     next_occurrences = serializers.SerializerMethodField("show_next_occurrences")
 
     @extend_schema_field(NextOccurrenceOut(many=True))
     def show_next_occurrences(self, record: OrderRecord) -> list[dict[str, Any]]:
-        return [dict(one) for one in NextOccurrenceOut(self.context["coming"], many=True).data]
+        return [dict(row) for row in NextOccurrenceOut(self.context["next_occurrences"], many=True).data]
 
 
 class UnchangedOut(OutShape):
-    """A date whose rides people changed: they stay as they are."""
+    """A date with customized rides, which stay as they are."""
 
     date = fields.LocalDate()
     ride_ids = fields.Listed(child=fields.Uuid())
 
 
 class RefusedOut(OutShape):
-    """A date on which no ride could be made, or none moved, with the code of the error catalogue.
+    """A date on which a ride could not be booked or amended, with the error code.
 
-    `rideId` is the ride in the way, where there is one within reach.
+    `rideId` is the conflicting ride, if it is inside the caller's data scope.
     """
 
     date = fields.LocalDate()
@@ -273,7 +274,7 @@ class RefusedOut(OutShape):
 
 
 class ReconcileOut(OutShape):
-    """What became of an order's rides."""
+    """Changes of an order's rides."""
 
     created = fields.Listed(child=fields.Uuid())
     amended = fields.Listed(child=fields.Uuid())
@@ -283,7 +284,7 @@ class ReconcileOut(OutShape):
 
 
 class StandingOrderChangedOut(StandingOrderShownOut):
-    """A standing order as made or changed, and what became of its rides."""
+    """A created or changed standing order, and the changes of its rides."""
 
     rides = serializers.SerializerMethodField("show_rides")
 
@@ -309,10 +310,10 @@ class StandingOrderChangedOut(StandingOrderShownOut):
 
 
 class LegOut(OutShape):
-    """One way of one occurrence: as its ride has it or, where there is none, as it is planned.
+    """One leg of an occurrence, with the times of its ride, or as planned if there is no ride.
 
-    `rideId` is the latest ride; `refusal` the code of the error catalogue that says why none could be made.  A way back
-    by `willCall` begins when somebody says so.
+    `rideId` is the latest ride; `refusal` is the error code if no ride could be booked.  The pickup time of a
+    `willCall` return is an estimate.
     """
 
     leg = fields.Choice(choices=words(*Leg))
@@ -326,11 +327,11 @@ class LegOut(OutShape):
 
 
 class OccurrenceOut(OutShape):
-    """One occurrence.  `date` names it for ever; `serviceDate` is the day it takes place on.
+    """One occurrence.  `date` identifies it permanently; `serviceDate` is the day of the visit.
 
-    `status` is null where the pattern no longer has the date and a ride that people changed stays.  `change` says
-    whether the occurrence is as generated, shifted or customized.  `movedByClockChange`: one of its wall times does not
-    exist on that day and moved forward.
+    `status` is null if the pattern no longer includes the date, but a customized ride remains.  `change` is whether the
+    occurrence is as generated, shifted or customized.  `movedByClockChange`: one of its wall times does not exist on
+    that day and moved forward.
     """
 
     date = fields.LocalDate(source="pattern_date")
@@ -342,7 +343,7 @@ class OccurrenceOut(OutShape):
 
 
 class OccurrencesOut(OutShape):
-    """Every occurrence of the days asked for, by day."""
+    """All occurrences of the requested days, by day."""
 
-    data = OccurrenceOut(many=True)  # type: ignore[assignment]  # the word of the contract hides Serializer.data
+    data = OccurrenceOut(many=True)  # type: ignore[assignment]  # the field of the contract hides Serializer.data
     page = WholePageOut()

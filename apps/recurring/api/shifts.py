@@ -1,4 +1,4 @@
-"""Moved days of facilities over HTTP: entered, looked at, put in force, taken back."""
+"""API of calendar shifts: days that a facility moves or closes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,9 +26,9 @@ from lib.scopes import Scope
 
 
 class FacilityShiftOut(CalendarShiftOut):
-    """A day of a facility's calendar that moves; `toDate` null means no service that day.
+    """A day of a facility's calendar that moves; `toDate` null: no service that day.
 
-    Rides follow it from `appliedAt` on, and until `undoneAt`.
+    It affects rides from `appliedAt` until `undoneAt`.
     """
 
     facility_id = fields.Uuid()
@@ -38,7 +38,7 @@ class FacilityShiftOut(CalendarShiftOut):
 
 
 class MovedDayOut(OutShape):
-    """A day of one rider as it is, or would be.  `returnTime` is null where there is no way back."""
+    """A day of one rider before or after a shift.  `returnTime` is null without a return."""
 
     service_date = fields.LocalDate()
     pickup_time = fields.Instant()
@@ -48,9 +48,9 @@ class MovedDayOut(OutShape):
 
 
 class CalendarShiftPreviewOut(OutShape):
-    """What a shift means for one standing order.
+    """The effect of a shift on one standing order.
 
-    `after` is null where the day closes.  `hasConflict`: another ride of the rider is at the new time;
+    `after` is null if the day closes.  `hasConflict`: another ride of the rider is at the new time;
     `conflictingRideId` names it if the caller may see it.  `unavailableDrivers` are assigned to rides of the day and
     have no shift at the new time.
     """
@@ -67,14 +67,14 @@ class CalendarShiftPreviewOut(OutShape):
 
 
 class PreviewOut(OutShape):
-    """What a shift moves, by pickup."""
+    """The effects of a shift, by pickup time."""
 
-    data = CalendarShiftPreviewOut(many=True)  # type: ignore[assignment]  # the word of the contract hides Serializer.data
+    data = CalendarShiftPreviewOut(many=True)  # type: ignore[assignment]  # the field of the contract hides Serializer.data
     page = WholePageOut()
 
 
 class FacilityShiftViewSet(ApiViewSet):
-    """Moved days of one facility."""
+    """Calendar shifts of one facility."""
 
     scopes = {"list": Scope.RIDES_READ, "create": Scope.SCHEDULES_WRITE}
     queries = {"list": PageQuery}
@@ -83,14 +83,14 @@ class FacilityShiftViewSet(ApiViewSet):
     refusals = {"create": (Code.FORBIDDEN,)}
 
     def list(self, request: Request, id: UUID) -> Response:
-        """List the moved days of a facility, the latest first."""
+        """List the calendar shifts of a facility, latest day first."""
         return self.answer_page(self.page(orders.calendar_shifts_of(id, self.principal), sort="-from_date"))
 
     def create(self, request: Request, id: UUID) -> Response:
-        """Enter a day that moves, in a holiday week, or is without service.
+        """Enter a calendar shift: a day that moves, as in a holiday week, or closes.
 
-        Nothing moves yet: look at the preview, then apply it.  A day moves once, and none moves to a day that is moved
-        away itself, or that another one has moved to.
+        It has no effect until it is applied; get the preview first.  A day can be moved only once, and not to a day
+        that is itself moved, or to which another day is moved.
         """
         draft = shift_of(self.body())
         shift = calendar_shifts.enter(facility_id=id, draft=draft, by=self.principal, at=self.at)
@@ -98,7 +98,7 @@ class FacilityShiftViewSet(ApiViewSet):
 
 
 class CalendarShiftViewSet(AuditedReads, ApiViewSet):
-    """Moved days."""
+    """Calendar shifts."""
 
     scopes = {
         "retrieve": Scope.RIDES_READ,
@@ -115,44 +115,44 @@ class CalendarShiftViewSet(AuditedReads, ApiViewSet):
     refusals = dict.fromkeys(("apply", "undo"), (Code.RULE_VIOLATION,))
 
     def retrieve(self, request: Request, id: UUID) -> Response:
-        """Show a moved day."""
+        """Show a calendar shift."""
         return self.answer(orders.calendar_shift(id, self.principal))
 
     def preview(self, request: Request, id: UUID) -> Response:
-        """Say what a shift moves, or has moved, and what stands in the way."""
-        moves = calendar_shifts.preview(shift_id=id, by=self.principal, at=self.at)
+        """List the effects of a calendar shift on standing orders, and their conflicts."""
+        previews = calendar_shifts.preview(shift_id=id, by=self.principal, at=self.at)
         self.record_read(
             "calendar_shifts.preview",
             subject_type="calendar_shift",
             subject_id=id,
-            rider_ids=[move.order.rider_id for move in moves],
+            rider_ids=[preview.order.rider_id for preview in previews],
         )
-        reached = named_rides.in_reach([move.conflicting_ride_id for move in moves], self.principal)
-        return self.answer(unpaginated([_shown(move, reached) for move in moves]))
+        reached = named_rides.in_reach([preview.conflicting_ride_id for preview in previews], self.principal)
+        return self.answer(unpaginated([_preview(preview, reached) for preview in previews]))
 
     def apply(self, request: Request, id: UUID) -> Response:
-        """Put a shift in force; the rides it means move within seconds."""
+        """Apply a calendar shift; its rides move within seconds."""
         return self.answer(calendar_shifts.apply(shift_id=id, by=self.principal, at=self.at))
 
     def undo(self, request: Request, id: UUID) -> Response:
-        """Take a shift back, until its day or the day it moves to has come.
+        """Undo a calendar shift whose days have not begun.
 
-        Rides go back to where they were.  One that was never applied is gone.
+        Rides move back.  A shift that was never applied is deleted.
         """
         return self.answer(calendar_shifts.undo(shift_id=id, by=self.principal, at=self.at))
 
 
-def _shown(move: ShiftPreview, reached: set[UUID]) -> dict[str, Any]:
+def _preview(preview: ShiftPreview, reached: set[UUID]) -> dict[str, Any]:
     return {
-        "standing_order_id": move.order.pk,
-        "rider_id": move.order.rider_id,
-        "ride_ids": move.ride_ids,
-        "before": _day(move.before, move.legs),
-        "after": _day(move.after, move.legs) if move.after else None,
-        "has_conflict": move.conflicting_ride_id is not None,
-        "conflicting_ride_id": move.conflicting_ride_id if move.conflicting_ride_id in reached else None,
-        "has_phone": move.has_phone,
-        "unavailable_drivers": move.unavailable_driver_ids,
+        "standing_order_id": preview.order.pk,
+        "rider_id": preview.order.rider_id,
+        "ride_ids": preview.ride_ids,
+        "before": _day(preview.before, preview.legs),
+        "after": _day(preview.after, preview.legs) if preview.after else None,
+        "has_conflict": preview.conflicting_ride_id is not None,
+        "conflicting_ride_id": preview.conflicting_ride_id if preview.conflicting_ride_id in reached else None,
+        "has_phone": preview.has_phone,
+        "unavailable_drivers": preview.unavailable_driver_ids,
     }
 
 

@@ -1,4 +1,4 @@
-"""Standing orders over HTTP."""
+"""API of standing orders."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -51,9 +51,9 @@ from lib.errors import Code, InvalidInput
 from lib.messages import FieldName
 from lib.scopes import Scope
 
-MOST_DAYS: Final = 3 * 366  # of one call for occurrences
-NEXT: Final = 10  # occurrences that an order is shown with
-USUAL_DAYS: Final = dt.timedelta(days=28)
+MOST_DAYS: Final = 3 * 366  # of one request for occurrences
+NEXT: Final = 10  # occurrences in the response of a single order
+DEFAULT_RANGE: Final = dt.timedelta(days=28)
 _CHANGE: Final = (Code.RULE_VIOLATION, Code.PRECONDITION_FAILED)
 _DATE: Final = OpenApiParameter("date", OpenApiTypes.DATE, OpenApiParameter.PATH)
 
@@ -62,15 +62,15 @@ class StandingOrderQuery(PageQuery):
     facility_id = fields.Uuid(required=False)
     rider_id = fields.Uuid(required=False)
     status = fields.Listed(
-        child=fields.Choice(choices=OrderStatus.choices), required=False, help_text="One status or several."
+        child=fields.Choice(choices=OrderStatus.choices), required=False, help_text="One or more statuses."
     )
     external_ref = fields.Text(required=False, max_length=201, help_text="system|value, or value in any system.")
 
 
 class OccurrenceQuery(Query):
-    from_ = fields.LocalDate(required=False, help_text="The first day; without it, the facility's today.")
+    from_ = fields.LocalDate(required=False, help_text="The first day; default: today at the facility.")
     to = fields.LocalDate(
-        required=False, help_text="The last day, three years on at most; without it, four weeks after the first."
+        required=False, help_text="The last day, at most three years later; default: four weeks after the first."
     )
 
 
@@ -79,49 +79,49 @@ class DateInPath(In):
 
 
 class _OrderViews(AuditedReads, ApiViewSet):
-    """What operations on standing orders share: how an order is shown, and that a look at it is recorded."""
+    """Shared by operations on standing orders: the response of an order, and the audit entry of reading it."""
 
-    _shown: dict[str, Any] = {}  # replaced on the instance, never changed
+    _context: dict[str, Any] = {}  # replaced on the instance, never changed
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), **self._shown}
+        return {**super().get_serializer_context(), **self._context}
 
     def _list(self, rows: StandingOrderQuerySet, *, rider_ids: Sequence[UUID] = ()) -> Response:
         page = self.page(rows)
         self.record_read(
             "standing_orders.list",
             subject_type="standing_order",
-            rider_ids=[*rider_ids, *(one.rider_id for one in page.rows)],
+            rider_ids=[*rider_ids, *(order.rider_id for order in page.rows)],
         )
-        self._shown = {"disclosure": disclosure_of(self.principal)}
+        self._context = {"disclosure": disclosure_of(self.principal)}
         return self.answer_page(replace(page, rows=orders.records(page.rows, at=self.at)))
 
     def _change(self, change: Callable[[], OrderResult], *, is_new: bool = False) -> Response:
-        """Change an order, and show it with what became of its rides.
+        """Change an order, and respond with it and the changes of its rides.
 
-        A change that changes nothing leaves no row of its own in the trail, and shows the order all the same.
+        A change without effect writes no audit entry, so the entry of reading the order is written instead.
         """
         with audit.riders_named() as recorded:
-            ordered = change()
-        order = ordered.order
+            changed = change()
+        order = changed.order
         if order.rider_id not in recorded:
-            self._record_look(order, "standing_orders.read")
-        self._shown = {"result": ordered.result, "reached": self._reached(ordered.result)}
+            self._record_read_of(order, "standing_orders.read")
+        self._context = {"result": changed.result, "reached": self._reached(changed.result)}
         headers = {"Location": f"/api/standing-orders/{order.pk}"} if is_new else None
         return self._answer_order(order, headers=headers)
 
     def _reached(self, result: ReconcileResult) -> set[UUID]:
-        """Say which of the rides in the way the caller may know of: a rider has rides of other facilities, too."""
-        return named_rides.in_reach({one.existing_id for one in result.refused.values()}, self.principal)
+        """Return the conflicting rides inside the data scope: a rider can have rides of other facilities."""
+        return named_rides.in_reach({refused.existing_id for refused in result.refused.values()}, self.principal)
 
     def _answer_order(self, order: StandingOrder, *, headers: dict[str, str] | None = None) -> Response:
         (record,) = orders.records([order], at=self.at)
-        coming = calendar.next_occurrences(order, NEXT, at=self.at)
-        self._shown = {**self._shown, "disclosure": disclosure_of(self.principal), "coming": coming}
-        settled = _is_settled(record) and not coming
+        upcoming = calendar.next_occurrences(order, NEXT, at=self.at)
+        self._context = {**self._context, "disclosure": disclosure_of(self.principal), "next_occurrences": upcoming}
+        settled = _is_settled(record) and not upcoming
         return self.answer(record, version=order.version, settled=settled, headers=headers)
 
-    def _record_look(self, order: StandingOrder, action: str) -> None:
+    def _record_read_of(self, order: StandingOrder, action: str) -> None:
         self.record_read(
             action,
             subject_type="standing_order",
@@ -130,13 +130,13 @@ class _OrderViews(AuditedReads, ApiViewSet):
             facility_id=order.facility_id,
         )
 
-    def _by_whom(self) -> dict[str, Any]:
-        """Say who changes an order, when, and which version of it they have read."""
+    def _caller(self) -> dict[str, Any]:
+        """Return the common arguments of services: caller, time and the version that the caller has read."""
         return {"expected_version": self.expected_version(), "by": self.principal, "at": self.at}
 
 
 def _is_settled(record: OrderRecord) -> bool:
-    """Say whether the order's own part looks the same until its next version: terms and days come and go with time."""
+    """Check that the response depends only on the version: later terms, holds and single days change with time."""
     return not (record.later or record.holds or record.skips or record.changes)
 
 
@@ -150,15 +150,15 @@ class RiderOrderViewSet(_OrderViews):
     refusals = {"create": (Code.DUPLICATE_RESOURCE,)}
 
     def list(self, request: Request, id: UUID) -> Response:
-        """List the standing orders of a rider, those made last first."""
+        """List the standing orders of a rider, newest first."""
         return self._list(orders.orders_of(id, self.principal), rider_ids=[id])
 
     def create(self, request: Request, id: UUID) -> Response:
-        """Make a standing order.
+        """Create a standing order.
 
-        Books every ride within the horizon (28 days unless said), and the answer lists them under `rides`; dates on
-        which none could be made are `refused`, and an exception tells people of them.  A rule that stands against every
-        ride refuses the order.  Times are wall time of the facility: one that the clocks skip moves forward that day.
+        Books all rides within the horizon (default: 28 days), and lists them under `rides`.  Dates on which no ride
+        could be booked are in `refused` and in an exception.  If a rule applies to every ride, the order is refused.
+        Times are wall time of the facility; one that does not exist because of a clock change moves forward that day.
         """
         draft = bodies.draft_of(self.body())
         return self._change(
@@ -167,7 +167,7 @@ class RiderOrderViewSet(_OrderViews):
 
 
 class StandingOrderViewSet(_OrderViews):
-    """Standing orders: rides that recur."""
+    """Standing orders: recurring rides."""
 
     scopes = {
         "list": Scope.RIDES_READ,
@@ -192,13 +192,13 @@ class StandingOrderViewSet(_OrderViews):
     }
 
     def list(self, request: Request) -> Response:
-        """List standing orders, those made last first."""
-        same = {name: self.query[name] for name in ("facility_id", "rider_id") if name in self.query}
-        rows = StandingOrder.objects.visible_to(self.principal).filter(**same)
+        """List standing orders, newest first."""
+        equal = {name: self.query[name] for name in ("facility_id", "rider_id") if name in self.query}
+        rows = StandingOrder.objects.visible_to(self.principal).filter(**equal)
         if "status" in self.query:
             rows = rows.filter(status__in=self.query["status"])
         if (ref := self.query.get("external_ref")) is not None:
-            # Of what the caller may not see, a filter would tell by trying.
+            # A filter by a hidden field would disclose it by trying values.
             rider_disclosure.require(self.principal.phi, ["externalIds"], table=ride_disclosure.FIELDS)
             rows = rows.filter(pk__in=organizations.subjects_called(SubjectType.STANDING_ORDER, ref))
         return self._list(rows)
@@ -206,57 +206,56 @@ class StandingOrderViewSet(_OrderViews):
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Show one standing order."""
         order = orders.order(id, self.principal)
-        self._record_look(order, "standing_orders.read")
+        self._record_read_of(order, "standing_orders.read")
         return self._answer_order(order)
 
     def partial_update(self, request: Request, id: UUID) -> Response:
         """Change a standing order.
 
-        JSON merge patch: what is absent stays.  When and how it rides (`pattern` to `companions`) changes for all of
-        the future or, with `scope` `this_and_following`, from the pattern date `fromDate` on; terms that begin later
-        take the change over and keep the rest.  Everything else holds for all of the order.  The scope "this", of one
-        occurrence, has an address of its own: `PATCH /standing-orders/{id}/occurrences/{date}`.
+        JSON merge patch: absent fields stay.  The terms (`pattern` to `companions`) change for the whole future or,
+        with `scope` `this_and_following`, from the pattern date `fromDate`; terms that begin later get the same change
+        and keep their other fields.  All other fields apply to the whole order.  Change a single occurrence with
+        `PATCH /standing-orders/{id}/occurrences/{date}`.
 
-        Days that have begun never change.  Rides and days that people changed stay as well, and are listed under
-        `rides.unchanged`, unless `overwriteCustomized` says otherwise.
+        Days that have begun never change.  Customized rides and days stay as well, and are listed under
+        `rides.unchanged`, unless `overwriteCustomized` is true.
         """
         changes = bodies.changes_of(self.body())
-        return self._change(lambda: edit_order.change(order_id=id, **changes, **self._by_whom()))
+        return self._change(lambda: edit_order.change(order_id=id, **changes, **self._caller()))
 
     def hold(self, request: Request, id: UUID) -> Response:
-        """Hold a standing order: no rides on service dates from a day on.
+        """Hold a standing order: no rides on service dates from a day.
 
-        Rides on these days are called off.  Without `until` people are asked every week whether it still holds.
+        Rides on these days are canceled.  Without `until`, an exception asks every week whether the hold still applies.
         """
-        asked = self.body()
-        hold = {"from_date": asked["from_"], "until": asked.get("until"), "reason": asked["reason"]}
-        return self._change(lambda: hold_order.hold(order_id=id, **hold, **self._by_whom()))
+        body = self.body()
+        hold = {"from_date": body["from_"], "until": body.get("until"), "reason": body["reason"]}
+        return self._change(lambda: hold_order.hold(order_id=id, **hold, **self._caller()))
 
     def resume(self, request: Request, id: UUID) -> Response:
-        """Resume a standing order that is held.
+        """Resume a standing order that is on hold.
 
-        Every date of the pattern from that day on is booked anew, within the horizon; dates on which that failed are
+        Every date of the pattern from that day is booked again, within the horizon; dates on which that failed are
         under `rides.refused`.
         """
         first = self.body()["from_"]
-        return self._change(lambda: hold_order.resume(order_id=id, from_date=first, **self._by_whom()))
+        return self._change(lambda: hold_order.resume(order_id=id, from_date=first, **self._caller()))
 
     def end(self, request: Request, id: UUID) -> Response:
         """End a standing order.
 
-        Later rides are called off, those that people changed among them.  There is no way back from an order that has
-        ended: nothing of it changes any more.
+        Later rides are canceled, including customized rides.  An order that has ended cannot be changed any more.
         """
         last = self.body().get("on")
-        return self._change(lambda: edit_order.end(order_id=id, last_date=last, **self._by_whom()))
+        return self._change(lambda: edit_order.end(order_id=id, last_date=last, **self._caller()))
 
     def activate(self, request: Request, id: UUID) -> Response:
-        """Let a draft ride; an order that is none stays as it is."""
-        return self._change(lambda: edit_order.activate(order_id=id, **self._by_whom()))
+        """Activate a draft; no effect on other orders."""
+        return self._change(lambda: edit_order.activate(order_id=id, **self._caller()))
 
 
 class OccurrenceViewSet(_OrderViews):
-    """The days of a standing order, each by its date in the pattern, which stays its name wherever it moves."""
+    """Occurrences of a standing order, identified by their pattern date, also if they are moved."""
 
     scopes = {
         "list": Scope.RIDES_READ,
@@ -274,46 +273,43 @@ class OccurrenceViewSet(_OrderViews):
     examples_in_path = {"date": "2026-11-23"}
 
     def list(self, request: Request, id: UUID) -> Response:
-        """List what takes place, took place or would have, of a standing order.
+        """List the occurrences of a standing order, also past and canceled ones.
 
-        Days of any span up to three years, past and to come; those beyond the horizon are worked out and nothing is
-        stored.
+        Up to three years, in the past or future; occurrences beyond the horizon are computed and not stored.
         """
         order = orders.order(id, self.principal)
         first = self.query.get("from_") or timing.local_day(self.at, order.timezone)
-        last = self.query.get("to") or first + USUAL_DAYS
+        last = self.query.get("to") or first + DEFAULT_RANGE
         if last < first:
             raise InvalidInput("to", _("%(field)s must not lie before %(other)s."), other=FieldName("from"))
         if (last - first).days >= MOST_DAYS:
             raise InvalidInput(
                 "to", _("%(field)s lies more than three years after %(other)s."), other=FieldName("from")
             )
-        self._record_look(order, "standing_orders.occurrences")
+        self._record_read_of(order, "standing_orders.occurrences")
         return self.answer(unpaginated(calendar.calendar(order, first, last, at=self.at)))
 
     @extend_schema(parameters=[_DATE])
     def partial_update(self, request: Request, id: UUID, date: str) -> Response:
         """Change one occurrence: its day, its times, or both.
 
-        The scope "this" of edits: the series goes on as ever.  JSON merge patch: what is absent stays as it was
-        arranged before, null takes it back.
+        The series stays as it is.  JSON merge patch: absent fields keep earlier changes of this occurrence, null
+        removes them.
         """
         changes = self.body()
         return self._change(
-            lambda: edit_order.amend_occurrence(
-                order_id=id, pattern_date=_day(date), changes=changes, **self._by_whom()
-            )
+            lambda: edit_order.amend_occurrence(order_id=id, pattern_date=_day(date), changes=changes, **self._caller())
         )
 
     @extend_schema(parameters=[_DATE])
     def skip(self, request: Request, id: UUID, date: str) -> Response:
-        """Skip one occurrence: its rides are called off, and the series goes on."""
-        return self._change(lambda: edit_order.skip(order_id=id, pattern_date=_day(date), **self._by_whom()))
+        """Skip one occurrence: its rides are canceled, and the series stays as it is."""
+        return self._change(lambda: edit_order.skip(order_id=id, pattern_date=_day(date), **self._caller()))
 
     @extend_schema(parameters=[_DATE])
     def restore(self, request: Request, id: UUID, date: str) -> Response:
-        """Take back what was arranged for one occurrence: it is as the series has it again."""
-        return self._change(lambda: edit_order.restore(order_id=id, pattern_date=_day(date), **self._by_whom()))
+        """Restore one occurrence: remove its skip or change, so that it follows the series again."""
+        return self._change(lambda: edit_order.restore(order_id=id, pattern_date=_day(date), **self._caller()))
 
 
 def _day(text: str) -> dt.date:
