@@ -1,4 +1,4 @@
-"""Preferred drivers in the series editor: one field for each, in the order of preference."""
+"""Preferred drivers in the series editor: one field per driver, in order of preference."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -19,30 +19,30 @@ _NAME: Final = "driver_%s"
 
 
 class DriverFields:
-    """Fields for the drivers that an order prefers, with one to spare; `kept` are the ids of those it has.
+    """Fields for preferred drivers, with one empty field; `current_ids` are the current ids.
 
-    Active drivers in reach are offered, and those that the order has, whatever they are by now.  One query.
+    Choices are active drivers inside the data scope, and the current ones even if inactive.  One query.
     """
 
-    def __init__(self, form: forms.Form, *, kept: Sequence[UUID], by: Principal) -> None:
+    def __init__(self, form: forms.Form, *, current_ids: Sequence[UUID], by: Principal) -> None:
         self._form = form
-        wanted = Q(activation=Activation.ACTIVE) | Q(pk__in=kept)
-        drivers = Driver.objects.visible_to(by).filter(wanted).select_related("default_vehicle")
+        is_offered = Q(activation=Activation.ACTIVE) | Q(pk__in=current_ids)
+        drivers = Driver.objects.visible_to(by).filter(is_offered).select_related("default_vehicle")
         names = {str(driver.pk): driver_name(driver, by) for driver in drivers}
-        names |= {str(pk): str(OUT_OF_REACH) for pk in kept if str(pk) not in names}
-        choices = [("", _("Nobody")), *sorted(names.items(), key=lambda named: named[1].lower())]
-        count = min(max(FEWEST, len(kept) + 1), MOST)
+        names |= {str(pk): str(OUT_OF_REACH) for pk in current_ids if str(pk) not in names}
+        choices = [("", _("Nobody")), *sorted(names.items(), key=lambda choice: choice[1].lower())]
+        count = min(max(FEWEST, len(current_ids) + 1), MOST)
         for number in range(count):
             form.fields[_NAME % number] = forms.ChoiceField(
                 label=_("First choice") if number == 0 else _("Choice %(number)s") % {"number": number + 1},
                 required=False,
                 choices=choices,
-                initial=str(kept[number]) if number < len(kept) else "",
+                initial=str(current_ids[number]) if number < len(current_ids) else "",
             )
         self._names = [_NAME % number for number in range(count)]
 
     def check(self) -> None:
-        """Refuse a driver that is chosen twice."""
+        """Add an error for a driver that is selected twice."""
         seen: set[Any] = set()
         for name in self._names:
             chosen = self._form.cleaned_data.get(name)
@@ -56,7 +56,7 @@ class DriverFields:
     def ids(self) -> list[UUID]:
         return [UUID(self._form.cleaned_data[name]) for name in self._names if self._form.cleaned_data[name]]
 
-    # What the page shows of them
+    # For the template
 
     @property
     def fields(self) -> list[BoundField]:
@@ -68,7 +68,7 @@ class DriverFields:
 
     @property
     def says(self) -> str:
-        """Name them in their order."""
+        """The names of the selected drivers."""
         names = dict(self.fields[0].field.choices)  # type: ignore[attr-defined]  # a ChoiceField
         chosen = (field.value() for field in self.fields)
         return ", ".join(str(names[pk]) for pk in chosen if pk and pk in names)

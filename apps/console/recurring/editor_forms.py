@@ -1,4 +1,4 @@
-"""Forms of the series editor: what an order asks for, made anew or changed from a day on."""
+"""Forms of the series editor: a new standing order, or changes from a date."""
 
 from typing import Any
 from uuid import UUID
@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.booking.place_fields import Offered
-from apps.console.recurring.series_form import OF_TERMS, SeriesForm
+from apps.console.recurring.series_form import TERMS_FIELDS, SeriesForm
 from apps.organizations import queries as organizations
 from apps.organizations.models import Facility
 from apps.organizations.rules import stops
@@ -21,14 +21,16 @@ from lib.errors import DomainError, StaleVersion
 
 
 class NewOrder(SeriesForm):
-    """An order that is made.  `key` becomes its id, so that a form that is sent twice makes one."""
+    """A new order.  `key` becomes its id, so that submitting the form twice creates one order."""
 
-    version = None  # type: ignore[assignment]  # there is none yet
+    version = None  # type: ignore[assignment]  # a new order has none
     key = forms.UUIDField(widget=forms.HiddenInput)
     facility = forms.ChoiceField(label=_("Facility"))
     service_type = forms.ChoiceField(
         label=_("For"),
-        choices=spoken((one.value, one.label) for one in ServiceType if one in order_validation.SERVICES),
+        choices=spoken(
+            (service.value, service.label) for service in ServiceType if service in order_validation.SERVICES
+        ),
         initial=ServiceType.DIALYSIS,
     )
     start_date = day_field(_("First day"))
@@ -38,8 +40,10 @@ class NewOrder(SeriesForm):
 
     def __init__(self, *args: Any, by: Principal, **kwargs: Any) -> None:
         super().__init__(*args, by=by, **kwargs)
-        found = Facility.objects.visible_to(by).filter(active=True).order_by("name", "pk").values_list("pk", "name")
-        choose(self, "facility", found)
+        facilities = (
+            Facility.objects.visible_to(by).filter(active=True).order_by("name", "pk").values_list("pk", "name")
+        )
+        choose(self, "facility", facilities)
 
     def draft(self) -> OrderDraft:
         values, columns = self.cleaned_data, self.columns()
@@ -74,7 +78,7 @@ class NewOrder(SeriesForm):
 
 
 class OrderChange(SeriesForm):
-    """An order that is changed, for all its future or from a day on."""
+    """Changes of an order, for its whole future or from a date."""
 
     scope = forms.ChoiceField(
         label=_("Days, times and places change"),
@@ -101,7 +105,7 @@ class OrderChange(SeriesForm):
             del self.fields["dispatcher_notes"]
 
     def facilities(self, shown: TermsDraft | None) -> Offered:
-        """Offer the facility itself, unless that is where the way there ends already."""
+        """Offer the facility, unless it is the current drop-off."""
         facility = organizations.place_of(self._order.facility)
         plain = stops.at_facility(stops.normal({"facilityId": facility["facilityId"]}), facility)
         return {} if stops.normal(self._shown.dropoff) == plain else super().facilities(shown)
@@ -113,7 +117,7 @@ class OrderChange(SeriesForm):
         return values
 
     def changes(self) -> dict[str, Any]:
-        """Give what `changing.change` takes: only what differs from what the form showed."""
+        """Return arguments of `edit_order.change`: only fields that differ from those shown."""
         values, terms = self.cleaned_data, self.terms()
         changed = {name: value for name, value in terms.items() if getattr(self._shown, name) != value}
         patches = {"accommodation": self.needs.patch(), "companions": self.companions.patch()}
@@ -132,22 +136,22 @@ class OrderChange(SeriesForm):
             "expected_version": values["version"],
         }
 
-    def refuse(self, refusal: DomainError) -> None:
-        """Say a refusal; after a stale one nothing that was typed goes over what somebody else has saved."""
-        if isinstance(refusal, StaleVersion):
+    def refuse(self, error: DomainError) -> None:
+        """Add an error; after a stale version, the form cannot be saved again over the changes of another user."""
+        if isinstance(error, StaleVersion):
             self.add_error(
                 None, _("Somebody changed the standing order meanwhile. Open it again to see what it is now.")
             )
         else:
-            super().refuse(refusal)
+            super().refuse(error)
 
 
 def initial_of(order: StandingOrder, shown: TermsDraft) -> dict[str, Any]:
-    """Say what an order is as its form has it."""
+    """Return the initial data of the form of an order."""
     return {
         "version": order.version,
         "days": list(shown.days_of_week),
-        **{name: getattr(shown, name) for name in OF_TERMS},
+        **{name: getattr(shown, name) for name in TERMS_FIELDS},
         "end_date": order.end_date,
         "vehicle_type": order.vehicle_type_requested,
         "payer": str(order.payer_id or ""),

@@ -1,4 +1,4 @@
-"""The series editor: a new order of a rider, and changes of one."""
+"""The series editor: creates and changes standing orders."""
 
 from typing import Any, Final
 from uuid import UUID
@@ -34,11 +34,11 @@ MOST_FOUND: Final = 20
 @require_http_methods(["GET", "HEAD", "POST"])
 @opens(Scope.SCHEDULES_WRITE)
 def add(request: HttpRequest) -> HttpResponse:
-    """Make an order: find its rider first, then say what it asks for."""
+    """Create an order: first find the rider, then enter the order."""
     by = principal_of(request)
     rider_id = uuid_or_none(request.GET.get("rider"))
     if rider_id is None:
-        return _find(request, by)
+        return _find_rider(request, by)
     rider = get_object_or_404(Rider.objects.visible_to(by), pk=rider_id)
     if request.method != "POST":
         initial = {"key": uuid7(), "facility": request.GET.get("facility", "")}
@@ -47,16 +47,16 @@ def add(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         key = form.cleaned_data["key"]
         try:
-            made = create_order.create(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=timezone.now())
+            created = create_order.create(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=timezone.now())
         except create_order.OrderExists:
             messages.info(request, _("This standing order already exists."))
             return redirect("standing_order", order_id=key)
         except NotFound:
             raise
-        except DomainError as refusal:
-            form.refuse(refusal)
+        except DomainError as error:
+            form.refuse(error)
         else:
-            reconcile_messages.add(request, _("The standing order is made."), made.result)
+            reconcile_messages.add(request, _("The standing order is made."), created.result)
             return redirect("standing_order", order_id=key)
     return _editor(request, form, rider, by)
 
@@ -64,13 +64,13 @@ def add(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @opens(Scope.SCHEDULES_WRITE)
 def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
-    """Change an order, for all its future or from a day on."""
+    """Change an order, for its whole future or from a date."""
     by, now = principal_of(request), timezone.now()
     order = get_order(order_id, by)
     today = timing.local_day(now, order.timezone)
     rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
-    in_force = [row for row in rows if row.from_date <= today]
-    shown = edit_order.draft_of(in_force[-1] if in_force else rows[0])
+    begun = [row for row in rows if row.from_date <= today]
+    shown = edit_order.draft_of(begun[-1] if begun else rows[0])
     if request.method != "POST":
         form = OrderChange(initial=initial_of(order, shown), order=order, shown=shown, by=by)
         return _editor(request, form, order.rider, by, order=order)
@@ -80,26 +80,26 @@ def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
             changed = edit_order.change(order_id=order_id, **form.changes(), by=by, at=now)
         except NotFound:
             raise
-        except DomainError as refusal:
-            form.refuse(refusal)
+        except DomainError as error:
+            form.refuse(error)
         else:
             reconcile_messages.add(request, _("The standing order is changed."), changed.result)
             return redirect("standing_order", order_id=order_id)
     return _editor(request, form, order.rider, by, order=order)
 
 
-def _find(request: HttpRequest, by: Principal) -> HttpResponse:
-    """Find the rider of a new order; what was looked for stands in no address."""
+def _find_rider(request: HttpRequest, by: Principal) -> HttpResponse:
+    """Find the rider of a new order by POST, because search terms are personal data and must not be in a URL."""
     form = RiderSearch(request.POST if request.method == "POST" else None)
-    if not form.is_bound:  # else what was found, or what is wrong, comes first
+    if not form.is_bound:  # otherwise results or errors get the focus
         form.fields["q"].widget.attrs["autofocus"] = True
-    found = rider_combo.find(form.cleaned_data["q"], by=by, most=MOST_FOUND) if form.is_valid() else None
+    riders = rider_combo.find(form.cleaned_data["q"], by=by, most=MOST_FOUND) if form.is_valid() else None
     facility_id = uuid_or_none(request.GET.get("facility"))
     context = {
         "form": form,
-        "found": found,
+        "riders": riders,
         "facility_id": facility_id,
-        "opens": f"?facility={facility_id}&rider=" if facility_id else "?rider=",
+        "target": f"?facility={facility_id}&rider=" if facility_id else "?rider=",
     }
     return render(request, "recurring/rider.html", context, status=UNPROCESSABLE if form.errors else 200)
 

@@ -1,4 +1,4 @@
-"""Forms about an order that exists: single days, holds, its end.  Each carries the version it was opened at."""
+"""Forms of an existing order: single days, holds, its end.  Each contains the version that was shown."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -24,28 +24,28 @@ def time_field(label: Any, **options: Any) -> forms.TimeField:
 
 
 class Versioned(forms.Form):
-    """`version` is the one the form was opened at; `names` are fields by their names on the wire."""
+    """`version` is the one that was shown; `names` are form fields by their names in the API."""
 
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
 
     names: Mapping[str, str] = {}
 
-    def refuse(self, refusal: DomainError) -> None:
-        """Say a refusal on the form; after a stale one it carries the version that the page now shows."""
-        if isinstance(refusal, StaleVersion):
+    def refuse(self, error: DomainError) -> None:
+        """Add an error; after a stale version, the form has the version that the page now shows."""
+        if isinstance(error, StaleVersion):
             self.data = cast(QueryDict, self.data).copy()
-            self.data["version"] = str(refusal.current_version)
+            self.data["version"] = str(error.current_version)
             self.add_error(None, STALE)
         else:
-            put_on(self, refusal, self.names)
+            put_on(self, error, self.names)
 
 
 class Plain(Versioned):
-    """A button that asks for nothing but the version."""
+    """A button without fields."""
 
 
 class DayForm(Versioned):
-    """One occurrence, by its pattern date; `shown` is the day that it takes place on, and that the page shows."""
+    """One occurrence by its pattern date; `shown` is its service date, which the page shows."""
 
     day = forms.DateField(widget=forms.HiddenInput)
     shown = forms.DateField(widget=forms.HiddenInput)
@@ -104,7 +104,7 @@ class EndForm(Versioned):
 
 
 class RiderSearch(forms.Form):
-    """Search for the rider of a new order, as on the booking desk: by name, external id or phone."""
+    """Search for the rider of a new order by name, external id or phone."""
 
     q = forms.CharField(
         label=_("Rider"),

@@ -1,4 +1,4 @@
-"""Calendar links: the page on which they are made and revoked, and the address at which calendars read."""
+"""Calendar links: pages that create and revoke them, and the address that calendar programs read."""
 
 import hashlib
 from uuid import UUID
@@ -43,7 +43,7 @@ class LinkForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @opens(Scope.SCHEDULES_WRITE)
 def links(request: HttpRequest, facility_id: UUID) -> HttpResponse:
-    """List the calendar links of a facility, and make one of all its orders."""
+    """List the calendar links of a facility, and create a link to all its orders."""
     if request.method == "POST" and not is_proven(request):
         return to_proof("calendar_links", facility_id=facility_id)
     return _page(request, get_facility(facility_id, principal_of(request)), None)
@@ -52,7 +52,7 @@ def links(request: HttpRequest, facility_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @opens(Scope.SCHEDULES_WRITE)
 def order_links(request: HttpRequest, order_id: UUID) -> HttpResponse:
-    """List the calendar links of one order, and make one."""
+    """List the calendar links of one order, and create one."""
     if request.method == "POST" and not is_proven(request):
         return to_proof("order_calendar_links", order_id=order_id)
     order = get_order(order_id, principal_of(request))
@@ -60,7 +60,7 @@ def order_links(request: HttpRequest, order_id: UUID) -> HttpResponse:
 
 
 def _page(request: HttpRequest, facility: Facility, order: StandingOrder | None) -> HttpResponse:
-    """Show live links, newest first, or the one just made.  Five queries."""
+    """Show active links, newest first, or a new link.  Five queries."""
     by = principal_of(request)
     form = LinkForm(request.POST if request.method == "POST" else None)
     if by.phi < Phi.LIMITED:
@@ -92,7 +92,6 @@ def _show(request: HttpRequest, issued: IssuedLink, facility: Facility) -> HttpR
 @require_POST
 @opens(Scope.SCHEDULES_WRITE)
 def revoke(request: HttpRequest, link_id: UUID) -> HttpResponse:
-    """End a link."""
     link = services.revoke(link_id=link_id, by=principal_of(request), at=timezone.now())
     messages.success(request, _("The calendar link is revoked. Whoever subscribed sees no more of it."))
     return redirect("calendar_links", facility_id=link.facility_id)
@@ -101,7 +100,7 @@ def revoke(request: HttpRequest, link_id: UUID) -> HttpResponse:
 @login_not_required
 @require_safe
 def calendar_file(request: HttpRequest, secret: str) -> HttpResponseBase:
-    """Answer a calendar program: the secret in the address is its right to read."""
+    """Respond to a calendar program, which is authorized by the secret in the URL."""
     now = timezone.now()
     try:
         link, reader = services.open_link(secret, request_id=id_of(request), ip=address_of(request), at=now)

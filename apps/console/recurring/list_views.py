@@ -1,4 +1,4 @@
-"""The list: who rides to a facility, by days and chair time, the way clinics think."""
+"""The list of standing orders of a facility, grouped by days and chair time."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, time
@@ -37,12 +37,10 @@ GROUPS: Final = (
 )
 
 
-LIST: Final = Listing("standing_orders", sorts={}, sizes=())  # by shifts, whole: the way clinics think
+LIST: Final = Listing("standing_orders", sorts={}, sizes=())  # grouped by treatment shift and not paged
 
 
 class OrderFilter(ListFilter):
-    """Which orders are listed."""
-
     facility = forms.ChoiceField(label=_("Facility"), required=False)
     status = forms.ChoiceField(
         label=_("Status"),
@@ -51,7 +49,7 @@ class OrderFilter(ListFilter):
     )
 
     def __init__(self, query: QueryDict, *, facilities: Sequence[tuple[UUID, str]]) -> None:
-        only = {"facility": str(facilities[0][0])} if len(facilities) == 1 else {}  # there is no choice
+        only = {"facility": str(facilities[0][0])} if len(facilities) == 1 else {}  # the only choice
         super().__init__(query.dict() | only)
         choose(self, "facility", facilities, first=_("Choose one"))
 
@@ -63,11 +61,11 @@ class OrderFilter(ListFilter):
 @require_safe
 @opens(Scope.RIDES_READ)
 def orders(request: HttpRequest) -> HttpResponse:
-    """List the orders of a facility; without one, the facilities.  However many: as many queries."""
+    """List the orders of a facility, or the facilities if none is selected.  The number of queries is constant."""
     by, now = principal_of(request), timezone.now()
     read = filters(by)
     form = cast(OrderFilter, read(request.GET))
-    shown = arranged(request, LIST, form.known())  # what is no facility or status there asks for nothing
+    shown = arranged(request, LIST, form.known())  # unknown facilities and statuses are ignored
     context: dict[str, Any] = {"form": form, "shown": shown, "may_change": by.has_scope(Scope.SCHEDULES_WRITE)}
     context |= views_of(request, shown, read)
     facility_id = uuid_or_none(form.cleaned_data.get("facility"))
@@ -76,19 +74,19 @@ def orders(request: HttpRequest) -> HttpResponse:
             request, "recurring/facilities.html", context | {"facility_counts": roster.facility_counts(by=by)}
         )
     facility = get_facility(facility_id, by)
-    lines, has_more = roster.summaries(facility, form.statuses(), by=by, at=now)
+    summaries, has_more = roster.summaries(facility, form.statuses(), by=by, at=now)
     record_read(
         by=by,
         action="standing_orders.list",
         subject_type="standing_order",
-        rider_ids=[line.order.rider_id for line in lines],
+        rider_ids=[summary.order.rider_id for summary in summaries],
         facility_id=facility.pk,
     )
     context |= {
         "facility": facility,
         "zone": labels.zone_name(facility.timezone, now),
-        "groups": list(_groups(lines, by, now)),
-        "count": len(lines),
+        "groups": list(_groups(summaries, by, now)),
+        "count": len(summaries),
         "most": roster.MOST if has_more else None,
         "filtered": bool(form.cleaned_data.get("status")),
     }
@@ -96,28 +94,28 @@ def orders(request: HttpRequest) -> HttpResponse:
 
 
 def filters(by: Principal) -> Filters:
-    """Give what reads filters of the list.  One query, however many are read."""
+    """Return a function that parses filters of the list.  One query."""
     facilities = list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
     return partial(OrderFilter, facilities=facilities)
 
 
-def _groups(lines: Iterable[OrderSummary], by: Principal, now: datetime) -> Iterable[dict[str, Any]]:
-    """Sort into days, chair times and names; days on which nobody rides are left out."""
-    found: dict[str, dict[time, list[dict[str, Any]]]] = {key: {} for key, _title in GROUPS}
-    for line in lines:
-        days = frozenset(line.terms.days_of_week)
+def _groups(summaries: Iterable[OrderSummary], by: Principal, now: datetime) -> Iterable[dict[str, Any]]:
+    """Group by days and chair time, sorted by name; empty groups are left out."""
+    shifts_of: dict[str, dict[time, list[dict[str, Any]]]] = {key: {} for key, _title in GROUPS}
+    for summary in summaries:
+        days = frozenset(summary.terms.days_of_week)
         key = next((name for name, preset in PRESETS.items() if preset == days), "other")
-        found[key].setdefault(line.terms.chair_time, []).append(_row(line, by))
+        shifts_of[key].setdefault(summary.terms.chair_time, []).append(_row(summary, by))
     for key, title in GROUPS:
-        if shifts := found[key]:
+        if shifts := shifts_of[key]:
             rows = [(chair, sorted(shifts[chair], key=lambda row: row["name"].lower())) for chair in sorted(shifts)]
-            yield {"key": key, "title": title, "shifts": rows, "count": sum(len(some) for _chair, some in rows)}
+            yield {"key": key, "title": title, "shifts": rows, "count": sum(len(row) for _chair, row in rows)}
 
 
-def _row(line: OrderSummary, by: Principal) -> dict[str, Any]:
-    order, terms = line.order, line.terms
-    badge, more = labels.status_of(line)
-    next_at = line.next_pickup_at
+def _row(summary: OrderSummary, by: Principal) -> dict[str, Any]:
+    order, terms = summary.order, summary.terms
+    badge, more = labels.status_of(summary)
+    next_at = summary.next_pickup_at
     return {
         "order": order,
         "name": rider_name(order.rider, by),
@@ -126,5 +124,5 @@ def _row(line: OrderSummary, by: Principal) -> dict[str, Any]:
         "next_at": next_at,
         "badge": badge,
         "more": more,
-        "way_back": labels.RETURNS[terms.return_mode],
+        "return_mode": labels.RETURNS[terms.return_mode],
     }

@@ -1,4 +1,4 @@
-"""The page of a standing order: what it asks for, its month, and what can be done about it."""
+"""The page of a standing order: its terms, a month of occurrences, and its actions."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -38,22 +38,22 @@ _BEGUN = {LegStatus.UNDER_WAY, LegStatus.DONE}
 @require_safe
 @opens(Scope.RIDES_READ)
 def order(request: HttpRequest, order_id: UUID) -> HttpResponse:
-    """Show an order, a month of it, and of one day what can be done about it."""
+    """Show an order, a month of it, and a day with its actions."""
     return page(request, get_order(order_id, principal_of(request)))
 
 
 def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None, **forms: Versioned) -> HttpResponse:
-    """Show an order; `forms` are those that come back with their errors, `day` the one that they are about."""
+    """Show an order; `forms` are submitted forms with errors, and `day` is their day."""
     by, now = principal_of(request), timezone.now()
     today = timing.local_day(now, order.timezone)
     first = months.chosen(request.GET.get("month", ""), today)
     day = day or _day(request.GET.get("day", ""))
     if day is not None:
         first = months.chosen(f"{day:%Y-%m}", today)
-        day = day if day.replace(day=1) == first else None  # too far off to be shown
+        day = day if day.replace(day=1) == first else None  # too far away
     begin, end = months.span(first)
     ahead = today + timedelta(days=order.generation_horizon_days)
-    found = calendar(order, min(begin, today), max(end, ahead), at=now)
+    views = calendar(order, min(begin, today), max(end, ahead), at=now)
     terms = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
     record_read(
         by=by,
@@ -73,14 +73,16 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
         "zone": labels.zone_name(order.timezone, now),
         "elsewhere": zone_of(request).key != order.timezone,
         "today": today,
-        "month": months.month(first, found, zone=order.timezone, today=today),
-        "refused": _refused(found, today, ahead),
-        "terms": _facts(order, _shown(terms, today), by),
+        "month": months.month(first, views, zone=order.timezone, today=today),
+        "refused": _refused(views, today, ahead),
+        "terms": _terms_rows(order, _current_and_later(terms, today), by),
         "drivers": labels.driver_names(order.preferred_driver_ids, by),
         "holds": _holds(order, today),
         "day": day,
-        "occurrences": [_occurrence(one, order, today, may_change, forms) for one in found if one.service_date == day],
-        "gone": [one for one in found if one.pattern_date == day != one.service_date],
+        "occurrences": [
+            _occurrence(view, order, today, may_change, forms) for view in views if view.service_date == day
+        ],
+        "moved_away": [view for view in views if view.pattern_date == day != view.service_date],
         "may_change": may_change,
         "hold": HoldForm(initial={"version": order.version, "from_date": today}, auto_id="hold_%s"),
         "resume": ResumeForm(initial={"version": order.version, "from_date": today}, auto_id="resume_%s"),
@@ -94,67 +96,66 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
 
 def _day(text: str) -> date | None:
     try:
-        found = date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
         return None
-    return found if 2000 <= found.year < 2200 else None
+    return day if 2000 <= day.year < 2200 else None
 
 
-def _shown(terms: Sequence[Terms], today: date) -> Sequence[Terms]:
-    """Keep the terms in force today and those to come."""
+def _current_and_later(terms: Sequence[Terms], today: date) -> Sequence[Terms]:
     past = [row for row in terms if row.from_date <= today]
     return [*past[-1:], *terms[len(past) :]]
 
 
-def _facts(order: StandingOrder, rows: Sequence[Terms], by: Principal) -> list[dict[str, Any]]:
-    """Say what terms ask for: the days, the places, and what the rider needs on these rides."""
+def _terms_rows(order: StandingOrder, rows: Sequence[Terms], by: Principal) -> list[dict[str, Any]]:
+    """Format terms: days, places, and the needs of the rider on these rides."""
     profile = bookings.current_profile(order.rider_id)
-    usual = accommodation.snapshot(profile) if profile else accommodation.complete({})
-    found = []
+    profile_needs = accommodation.snapshot(profile) if profile else accommodation.complete({})
+    formatted = []
     for row in rows:
-        needs = accommodation.overridden(usual, row.accommodation)
-        back = row.return_mobility or needs["returnMobility"] if len(row.legs) > 1 else None
-        found.append(
+        needs = accommodation.overridden(profile_needs, row.accommodation)
+        return_mobility = row.return_mobility or needs["returnMobility"] if len(row.legs) > 1 else None
+        formatted.append(
             {
                 "row": row,
                 "days": labels.pattern_of(row),
-                "way_back": labels.RETURNS[row.return_mode],
-                "needs": ", ".join(needs_said(needs, back, row.companions, by)),
+                "return_mode": labels.RETURNS[row.return_mode],
+                "needs": ", ".join(needs_said(needs, return_mobility, row.companions, by)),
                 "pickup": line_of(row.pickup),
                 "dropoff": line_of(row.dropoff),
                 "return_dropoff": line_of(row.return_dropoff) if row.return_dropoff else "",
             }
         )
-    return found
+    return formatted
 
 
 def _holds(order: StandingOrder, today: date) -> list[tuple[Hold, str]]:
     rows = Hold.objects.filter(Q(until__isnull=True) | Q(until__gte=today), standing_order=order)
-    found = list(rows.order_by("from_date"))
-    names = accounts.names_of([hold.set_by for hold in found])
-    return [(hold, names.get(hold.set_by, hold.set_by)) for hold in found]
+    holds = list(rows.order_by("from_date"))
+    names = accounts.names_of([hold.set_by for hold in holds])
+    return [(hold, names.get(hold.set_by, hold.set_by)) for hold in holds]
 
 
-def _refused(found: Sequence[OccurrenceView], today: date, ahead: date) -> list[tuple[str, Sequence[date]]]:
-    """List the coming days that could not be booked, by why."""
+def _refused(views: Sequence[OccurrenceView], today: date, ahead: date) -> list[tuple[str, Sequence[date]]]:
+    """List the next days that could not be booked, by reason."""
     reasons: dict[str, list[date]] = {}
-    for one in found:
-        codes = {leg.refusal for leg in one.legs if leg.status is LegStatus.REFUSED}
-        for code in codes if today <= one.service_date <= ahead else ():
-            reasons.setdefault(str(labels.refusal_reason(code)), []).append(one.service_date)
+    for view in views:
+        codes = {leg.refusal for leg in view.legs if leg.status is LegStatus.REFUSED}
+        for code in codes if today <= view.service_date <= ahead else ():
+            reasons.setdefault(str(labels.refusal_reason(code)), []).append(view.service_date)
     return list(reasons.items())
 
 
 def _occurrence(
-    one: OccurrenceView, order: StandingOrder, today: date, may_change: bool, forms: dict[str, Versioned]
+    view: OccurrenceView, order: StandingOrder, today: date, may_change: bool, forms: dict[str, Versioned]
 ) -> dict[str, Any]:
-    """Say what a day's panel shows of an occurrence, and what it offers."""
+    """Return the context of an occurrence in the panel of a day, with its possible actions."""
     zone = order.timezone
-    open_ = may_change and one.status is not None and not any(leg.status in _BEGUN for leg in one.legs)
-    open_ = (
-        open_
-        and max(one.service_date, one.pattern_date) >= today
-        and one.pattern_date >= plans.first_relevant_date(today)
+    is_open = may_change and view.status is not None and not any(leg.status in _BEGUN for leg in view.legs)
+    is_open = (
+        is_open
+        and max(view.service_date, view.pattern_date) >= today
+        and view.pattern_date >= plans.first_relevant_date(today)
     )
     legs = [
         {
@@ -162,21 +163,21 @@ def _occurrence(
             "pickup": labels.day_and_clock(leg.pickup_at, zone),
             "chair": labels.clock(leg.appointment_at, zone) if leg.appointment_at else "",
             "badge": labels.leg_badge(leg),
-            "why": labels.refusal_reason(leg.refusal) if leg.refusal else "",
+            "reason": labels.refusal_reason(leg.refusal) if leg.refusal else "",
         }
-        for leg in one.legs
+        for leg in view.legs
     ]
-    shown = one.service_date
-    initial = {"version": order.version, "day": one.pattern_date, "shown": shown, "to_date": shown}
-    initial |= occurrence_form.present(one, zone)
+    shown = view.service_date
+    initial = {"version": order.version, "day": view.pattern_date, "shown": shown, "to_date": shown}
+    initial |= occurrence_form.current_times(view, zone)
     form = forms.get("move")
-    if form is None or form.data.get("day") != one.pattern_date.isoformat():
+    if form is None or form.data.get("day") != view.pattern_date.isoformat():
         form = MoveForm(initial=initial, auto_id="move_%s")
     return {
-        "one": one,
-        "words": labels.change_of(one),
+        "view": view,
+        "change": labels.change_of(view),
         "legs": legs,
-        "move": form if open_ and one.status in (OccurrenceStatus.DUE, OccurrenceStatus.CLOSED) else None,
-        "skippable": open_ and one.status is OccurrenceStatus.DUE,
-        "restorable": open_ and (one.status is OccurrenceStatus.SKIPPED or one.change is ChangeType.CUSTOMIZED),
+        "move": form if is_open and view.status in (OccurrenceStatus.DUE, OccurrenceStatus.CLOSED) else None,
+        "skippable": is_open and view.status is OccurrenceStatus.DUE,
+        "restorable": is_open and (view.status is OccurrenceStatus.SKIPPED or view.change is ChangeType.CUSTOMIZED),
     }

@@ -1,4 +1,4 @@
-"""What became of an order's rides, told on the next page."""
+"""Messages about the changes of an order's rides, for the next page."""
 
 from collections.abc import Collection
 from datetime import date
@@ -15,13 +15,10 @@ from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.rides.models import Ride
 
 
-def add(request: HttpRequest, said: str, result: ReconcileResult) -> None:
-    """Say what was done, then what was called off, booked and changed, what could not be, and what people had changed.
-
-    One query, where there are rides to tell of.
-    """
+def add(request: HttpRequest, message: str, result: ReconcileResult) -> None:
+    """Add the message of an action with its canceled, booked, changed, unchanged and refused rides.  One query."""
     days = _days_of([*result.cancelled, *result.created, *result.amended])
-    parts = [said]
+    parts = [message]
     if count := len(result.cancelled):
         text = ngettext("%(count)s ride is called off: %(days)s.", "%(count)s rides are called off: %(days)s.", count)
         parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in result.cancelled)})
@@ -38,12 +35,11 @@ def add(request: HttpRequest, said: str, result: ReconcileResult) -> None:
     reasons: dict[str, list[date]] = {}
     for day, refused in result.refused.items():
         reasons.setdefault(str(labels.refusal_reason(refused.code.name)), []).append(day)
-    for why, refused_days in reasons.items():
+    for reason, refused_days in reasons.items():
         text = _("Could not be booked or changed: %(days)s. %(why)s")
-        messages.error(request, text % {"days": labels.listed(refused_days), "why": why})
+        messages.error(request, text % {"days": labels.listed(refused_days), "why": reason})
 
 
 def _days_of(ride_ids: Collection[UUID]) -> dict[UUID, date]:
-    """Give the day of each ride."""
     rows = Ride.objects.filter(pk__in=ride_ids).values_list("pk", "service_date")
     return cast(dict[UUID, date], dict(rows))

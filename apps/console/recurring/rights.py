@@ -1,4 +1,4 @@
-"""Who may look at recurring rides, and who may change them."""
+"""Scope checks of the pages of recurring rides, and lookup of their records."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -17,7 +17,7 @@ from lib.scopes import Scope
 
 
 def opens(scope: str) -> Callable[[View], View]:
-    """Open a page to people with a scope; providers see rides, never what they come from."""
+    """Require a scope, and refuse users bound to providers: they see rides, but no standing orders."""
 
     def wrap(view: View) -> View:
         @wraps(view)

@@ -1,4 +1,4 @@
-"""What the forms of the series editor have in common: when, from where and how an order rides."""
+"""The common fields of the forms of the series editor: pattern, times, places and needs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -30,7 +30,7 @@ from lib.console_forms import choose, day_field, put_on, spoken
 from lib.errors import DomainError
 from lib.ids import uuid_or_none
 
-# Names on the wire, and what the forms call them.
+# Names in the API, and the fields of the forms.
 FIELDS: Final[Mapping[str, str]] = {
     "facilityId": "facility",
     "serviceType": "service_type",
@@ -64,8 +64,8 @@ RETURNS: Final = (
     (ReturnMode.SCHEDULED, _("Scheduled: at a time of its own, or when the treatment is over")),
     (ReturnMode.NONE, _("None: somebody else brings the rider home")),
 )
-# What terms and forms call alike.
-OF_TERMS: Final = (
+# Fields with the same names in terms and forms.
+TERMS_FIELDS: Final = (
     "interval_weeks",
     "chair_time",
     "treatment_minutes",
@@ -79,7 +79,7 @@ OF_TERMS: Final = (
 
 
 class SeriesForm(Versioned):
-    """When and how an order rides; times are facility wall time.  `rider` says which places there are to choose."""
+    """Pattern, times, places and needs.  Times are facility wall time; `rider` determines the offered places."""
 
     days = forms.TypedMultipleChoiceField(
         label=_("Days"), coerce=int, choices=labels.WEEKDAYS, widget=forms.CheckboxSelectMultiple
@@ -167,11 +167,11 @@ class SeriesForm(Versioned):
         profile = bookings.current_profile(rider.pk)
         usual = accommodation.snapshot(profile) if profile else accommodation.complete({})
         needs = [need for need in NEEDS if need.name != FOR_DISPATCHERS or self.sees.dispatcher_notes]
-        kept = shown.accommodation if shown else {}
-        self.needs = NeedFields(self, needs, wire="accommodation", kept=kept, usual=usual)
-        kept = shown.companions if shown else {}
-        self.companions = NeedFields(self, COMPANIONS, wire="companions", kept=kept, usual={})
-        self.drivers = DriverFields(self, kept=drivers, by=by)
+        current_needs = shown.accommodation if shown else {}
+        self.needs = NeedFields(self, needs, wire="accommodation", kept=current_needs, usual=usual)
+        current_companions = shown.companions if shown else {}
+        self.companions = NeedFields(self, COMPANIONS, wire="companions", kept=current_companions, usual={})
+        self.drivers = DriverFields(self, current_ids=drivers, by=by)
         self.places = {"pickup": self.pickup, "dropoff": self.dropoff, "return_dropoff": self.return_dropoff}
         parts: tuple[PlaceFields | NeedFields | DriverFields, ...] = (
             *self.places.values(),
@@ -186,7 +186,7 @@ class SeriesForm(Versioned):
         return PlaceFields(self, place, kept=kept, offered=offered, opens_doors=self.sees.door_codes)
 
     def facilities(self, shown: TermsDraft | None) -> Offered:
-        """Offer the facility itself as where the way there ends."""
+        """Offer the facility as the drop-off."""
         return {FACILITY: (str(_("The facility")), {})}
 
     def clean(self) -> dict[str, Any]:
@@ -198,12 +198,12 @@ class SeriesForm(Versioned):
         return self.cleaned_data
 
     def terms(self) -> dict[str, Any]:
-        """Give fields of TermsDraft besides those that are objects."""
+        """Return the fields of TermsDraft, without objects."""
         values = self.cleaned_data
-        return {"days_of_week": tuple(values["days"]), **{name: values[name] for name in OF_TERMS}}
+        return {"days_of_week": tuple(values["days"]), **{name: values[name] for name in TERMS_FIELDS}}
 
     def columns(self) -> dict[str, Any]:
-        """Give columns of an order that hold for all of it."""
+        """Return the columns of an order that apply to all dates."""
         values = self.cleaned_data
         readers = ("driver", "dispatcher", "facility") if "dispatcher_notes" in values else ("driver", "facility")
         return {
@@ -217,12 +217,12 @@ class SeriesForm(Versioned):
             **{f"{reader}_notes": values[f"{reader}_notes"] for reader in readers},
         }
 
-    def refuse(self, refusal: DomainError) -> None:
-        put_on(self, refusal, self.names)
+    def refuse(self, error: DomainError) -> None:
+        put_on(self, error, self.names)
 
 
-def _payers(held: UUID | None) -> list[tuple[UUID, str]]:
-    """Offer who pays, and the order's payer even if it does not any more: saving takes it from no order."""
-    off = _("%(payer)s (switched off)")
-    rows = Payer.objects.filter(Q(active=True) | Q(pk=held)).order_by("name")
-    return [(one.pk, one.name if one.active else off % {"payer": one.name}) for one in rows]
+def _payers(current_id: UUID | None) -> list[tuple[UUID, str]]:
+    """List active payers, and the current payer even if inactive, so that saving does not remove it."""
+    inactive = _("%(payer)s (switched off)")
+    rows = Payer.objects.filter(Q(active=True) | Q(pk=current_id)).order_by("name")
+    return [(payer.pk, payer.name if payer.active else inactive % {"payer": payer.name}) for payer in rows]

@@ -1,4 +1,4 @@
-"""Holiday weeks: the moved days of a facility, what each of them means, and putting it in force."""
+"""Calendar shifts of a facility: list, entry, preview, apply and undo."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -26,6 +26,7 @@ from apps.fleet.models import Driver
 from apps.organizations.models import CalendarShift, Facility
 from apps.recurring.models import StandingOrder
 from apps.recurring.queries import roster
+from apps.recurring.queries.roster import OrderSummary
 from apps.recurring.services import calendar_shifts
 from apps.recurring.services.calendar_shifts import ShiftDraft, ShiftPreview
 from apps.riders.labels import rider_name
@@ -47,8 +48,6 @@ FIELDS: Final = {
 
 
 class ShiftForm(forms.Form):
-    """A day of the facility's calendar that is moved or closed."""
-
     from_date = day_field(gettext_lazy("The day"))
     kind = forms.ChoiceField(
         label=gettext_lazy("What becomes of it"),
@@ -107,61 +106,63 @@ class ShiftForm(forms.Form):
 @require_safe
 @opens(Scope.RIDES_READ)
 def facility(request: HttpRequest, facility_id: UUID) -> HttpResponse:
-    """List the moved days of a facility, with the form to enter one for those who may."""
+    """List the calendar shifts of a facility, with the entry form for users with the scope."""
     return _page(request, get_facility(facility_id, principal_of(request)))
 
 
 @require_POST
 @opens(Scope.SCHEDULES_WRITE)
 def enter(request: HttpRequest, facility_id: UUID) -> HttpResponse:
-    """Enter a moved day; the page that it leads to shows what it means."""
+    """Enter a shift, and redirect to its preview."""
     by, now = principal_of(request), timezone.now()
-    found = get_facility(facility_id, by)
-    form = ShiftForm(request.POST, orders=_orders(found, by, now))
+    facility = get_facility(facility_id, by)
+    form = ShiftForm(request.POST, orders=_orders(facility, by, now))
     if form.is_valid():
         try:
             entered = calendar_shifts.enter(facility_id=facility_id, draft=form.draft(), by=by, at=now)
         except NotFound:
             raise
-        except DomainError as refusal:
-            put_on(form, refusal, FIELDS)
+        except DomainError as error:
+            put_on(form, error, FIELDS)
         else:
             messages.success(request, _("It is entered, and moves nothing yet. Look at what it means, then apply it."))
             return redirect("calendar_shift", shift_id=entered.pk)
-    return _page(request, found, form)
+    return _page(request, facility, form)
 
 
 @require_safe
 @opens(Scope.RIDES_READ)
 def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
-    """Show what a moved day means for each rider, before it is applied and after."""
+    """Show the effects of a shift on each rider, before or after it is applied."""
     by, now = principal_of(request), timezone.now()
-    found = _found(shift_id, by)
-    moves = [] if found.undone_at else calendar_shifts.preview(shift_id=shift_id, by=by, at=now)
+    calendar_shift = _get_shift(shift_id, by)
+    previews = [] if calendar_shift.undone_at else calendar_shifts.preview(shift_id=shift_id, by=by, at=now)
     record_read(
         by=by,
         action="calendar_shifts.preview",
         subject_type="calendar_shift",
-        subject_id=found.pk,
-        rider_ids=[move.order.rider_id for move in moves],
-        facility_id=found.facility_id,
+        subject_id=calendar_shift.pk,
+        rider_ids=[preview.order.rider_id for preview in previews],
+        facility_id=calendar_shift.facility_id,
     )
-    drivers = _drivers(moves, by)
-    rows = [_row(move, drivers, by) for move in moves]
-    today = timing.local_day(now, found.facility.timezone)
-    is_over = min(found.from_date, found.to_date or found.from_date) <= today
+    drivers = _driver_names(previews, by)
+    rows = [_row(preview, drivers, by) for preview in previews]
+    today = timing.local_day(now, calendar_shift.facility.timezone)
+    is_over = min(calendar_shift.from_date, calendar_shift.to_date or calendar_shift.from_date) <= today
     context = {
-        "shift": found,
-        "state": state_of(found),
-        "change": change_of(found),
-        "applies": labels.APPLIES[found.applies_to],
+        "shift": calendar_shift,
+        "state": state_of(calendar_shift),
+        "change": change_of(calendar_shift),
+        "applies": labels.APPLIES[calendar_shift.applies_to],
         "rows": rows,
         "attention": sum(1 for row in rows if row["problems"]),
-        "entered_by": accounts.names_of([found.created_by]).get(found.created_by, found.created_by),
+        "entered_by": accounts.names_of([calendar_shift.created_by]).get(
+            calendar_shift.created_by, calendar_shift.created_by
+        ),
         "is_over": is_over,
-        "may_change": by.has_scope(Scope.SCHEDULES_WRITE) and found.undone_at is None and not is_over,
-        "zone": labels.zone_name(found.facility.timezone, now),
-        "elsewhere": zone_of(request).key != found.facility.timezone,
+        "may_change": by.has_scope(Scope.SCHEDULES_WRITE) and calendar_shift.undone_at is None and not is_over,
+        "zone": labels.zone_name(calendar_shift.facility.timezone, now),
+        "elsewhere": zone_of(request).key != calendar_shift.facility.timezone,
     }
     return render(request, "recurring/shift.html", context)
 
@@ -169,25 +170,24 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
 @require_POST
 @opens(Scope.SCHEDULES_WRITE)
 def apply(request: HttpRequest, shift_id: UUID) -> HttpResponse:
-    """Put a moved day in force; once more changes nothing."""
-    _done(request, shift_id, calendar_shifts.apply, _("It is in force. The rides move within a minute."))
+    """Apply a shift.  Idempotent."""
+    _perform(request, shift_id, calendar_shifts.apply, _("It is in force. The rides move within a minute."))
     return redirect("calendar_shift", shift_id=shift_id)
 
 
 @require_POST
 @opens(Scope.SCHEDULES_WRITE)
 def undo(request: HttpRequest, shift_id: UUID) -> HttpResponse:
-    """Take a moved day back; one that was never applied is gone."""
-    found = _found(shift_id, principal_of(request))
-    if found.applied_at:
-        _done(request, shift_id, calendar_shifts.undo, _("It is undone. The rides go back within a minute."))
+    """Undo a shift; one that was never applied is deleted."""
+    calendar_shift = _get_shift(shift_id, principal_of(request))
+    if calendar_shift.applied_at:
+        _perform(request, shift_id, calendar_shifts.undo, _("It is undone. The rides go back within a minute."))
         return redirect("calendar_shift", shift_id=shift_id)
-    _done(request, shift_id, calendar_shifts.undo, _("It is removed; it had moved nothing."))
-    return redirect("facility_calendar", facility_id=found.facility_id)
+    _perform(request, shift_id, calendar_shifts.undo, _("It is removed; it had moved nothing."))
+    return redirect("facility_calendar", facility_id=calendar_shift.facility_id)
 
 
 def state_of(row: CalendarShift) -> Badge:
-    """Say how a shift stands."""
     if row.undone_at is not None:
         return Badge("quiet", "rotate-ccw", gettext_lazy("Undone"))
     if row.applied_at is not None:
@@ -196,20 +196,20 @@ def state_of(row: CalendarShift) -> Badge:
 
 
 def change_of(row: CalendarShift) -> str:
-    """Say what a shift does, in one sentence."""
-    named = {"day": labels.short_day(row.from_date), "to": labels.short_day(row.to_date) if row.to_date else ""}
+    """Describe a shift in one sentence."""
+    values = {"day": labels.short_day(row.from_date), "to": labels.short_day(row.to_date) if row.to_date else ""}
     if row.to_date is None:
-        said = _("%(day)s: no service") % named
+        text = _("%(day)s: no service") % values
     elif row.to_date == row.from_date:
-        said = _("%(day)s: another time") % named
+        text = _("%(day)s: another time") % values
     else:
-        said = _("%(day)s moves to %(to)s") % named
+        text = _("%(day)s moves to %(to)s") % values
     if row.new_chair_time is not None:
-        said += _(", chair time %(time)s") % {"time": clock(row.new_chair_time)}
+        text += _(", chair time %(time)s") % {"time": clock(row.new_chair_time)}
     if row.offset_minutes:
-        late = _(", %(minutes)s minutes later") if row.offset_minutes > 0 else _(", %(minutes)s minutes earlier")
-        said += late % {"minutes": abs(row.offset_minutes)}
-    return said
+        offset = _(", %(minutes)s minutes later") if row.offset_minutes > 0 else _(", %(minutes)s minutes earlier")
+        text += offset % {"minutes": abs(row.offset_minutes)}
+    return text
 
 
 def _page(request: HttpRequest, facility: Facility, form: ShiftForm | None = None) -> HttpResponse:
@@ -225,67 +225,67 @@ def _page(request: HttpRequest, facility: Facility, form: ShiftForm | None = Non
     return render(request, "recurring/facility.html", context, status=UNPROCESSABLE if form else 200)
 
 
-def _found(shift_id: UUID, by: Principal) -> CalendarShift:
+def _get_shift(shift_id: UUID, by: Principal) -> CalendarShift:
     return get_object_or_404(CalendarShift.objects.visible_to(by).select_related("facility"), pk=shift_id)
 
 
-def _done(request: HttpRequest, shift_id: UUID, act: Callable[..., CalendarShift], said: str) -> None:
+def _perform(request: HttpRequest, shift_id: UUID, action: Callable[..., CalendarShift], message: str) -> None:
     try:
-        act(shift_id=shift_id, by=principal_of(request), at=timezone.now())
+        action(shift_id=shift_id, by=principal_of(request), at=timezone.now())
     except NotFound:
         raise
-    except DomainError as refusal:
-        messages.error(request, refusal.message)
+    except DomainError as error:
+        messages.error(request, error.message)
     else:
-        messages.success(request, said)
+        messages.success(request, message)
 
 
 def _orders(facility: Facility, by: Principal, now: datetime) -> list[tuple[UUID, str]]:
-    """Name the orders that a shift can mean, by rider."""
+    """Return the orders that can be selected for a shift, by rider's name."""
     riding = StandingOrder.objects.visible_to(by).riding().filter(facility=facility).select_related("rider")
     orders = list(riding.order_by("rider__last_name", "rider__first_name", "pk")[: roster.MOST])
-    lines = roster.summarize(orders, today=timing.local_day(now, facility.timezone), at=now)
+    summaries = roster.summarize(orders, today=timing.local_day(now, facility.timezone), at=now)
     record_read(
         by=by,
         action="standing_orders.list",
         subject_type="standing_order",
-        rider_ids=[line.order.rider_id for line in lines],
+        rider_ids=[summary.order.rider_id for summary in summaries],
         facility_id=facility.pk,
     )
-    return [
-        (
-            line.order.pk,
-            f"{rider_name(line.order.rider, by)}, {labels.pattern_of(line.terms)} {clock(line.terms.chair_time)}",
-        )
-        for line in lines
-    ]
+    return [(summary.order.pk, _order_label(summary, by)) for summary in summaries]
 
 
-def _drivers(moves: Iterable[ShiftPreview], by: Principal) -> dict[UUID, str]:
-    """Name the drivers who would be off, to those who may know drivers."""
-    ids = {pk for move in moves for pk in move.unavailable_driver_ids}
+def _order_label(summary: OrderSummary, by: Principal) -> str:
+    name, days = rider_name(summary.order.rider, by), labels.pattern_of(summary.terms)
+    return f"{name}, {days} {clock(summary.terms.chair_time)}"
+
+
+def _driver_names(previews: Iterable[ShiftPreview], by: Principal) -> dict[UUID, str]:
+    """Return the names of unavailable drivers, if the user may see drivers."""
+    ids = {pk for preview in previews for pk in preview.unavailable_driver_ids}
     if not ids or not by.has_scope(Scope.DRIVERS_READ):
         return {}
-    return {one.pk: f"{one.first_name} {one.last_name}" for one in Driver.objects.visible_to(by).filter(pk__in=ids)}
+    drivers = Driver.objects.visible_to(by).filter(pk__in=ids)
+    return {driver.pk: f"{driver.first_name} {driver.last_name}" for driver in drivers}
 
 
-def _row(move: ShiftPreview, drivers: dict[UUID, str], by: Principal) -> dict[str, Any]:
-    zone, after = move.order.timezone, move.after
+def _row(preview: ShiftPreview, drivers: dict[UUID, str], by: Principal) -> dict[str, Any]:
+    zone, after = preview.order.timezone, preview.after
     problems: list[dict[str, Any]] = []
-    if move.conflicting_ride_id:
-        problems.append({"text": _("Another ride is in the way"), "ride_id": move.conflicting_ride_id})
-    if not move.has_phone:
+    if preview.conflicting_ride_id:
+        problems.append({"text": _("Another ride is in the way"), "ride_id": preview.conflicting_ride_id})
+    if not preview.has_phone:
         problems.append({"text": _("No phone to tell the rider")})
-    for pk in move.unavailable_driver_ids:
+    for pk in preview.unavailable_driver_ids:
         text = _("Driver off at that time: %(name)s") % {"name": drivers[pk]} if pk in drivers else _("Driver off then")
         problems.append({"text": text})
     return {
-        "order": move.order,
-        "name": rider_name(move.order.rider, by),
-        "before": labels.day_and_clock(move.before.chair_at, zone),
-        "before_pickup": labels.clock(move.before.pickup_at, zone),
+        "order": preview.order,
+        "name": rider_name(preview.order.rider, by),
+        "before": labels.day_and_clock(preview.before.chair_at, zone),
+        "before_pickup": labels.clock(preview.before.pickup_at, zone),
         "after": labels.day_and_clock(after.chair_at, zone) if after else "",
         "after_pickup": labels.clock(after.pickup_at, zone) if after else "",
-        "rides": len(move.ride_ids),
+        "rides": len(preview.ride_ids),
         "problems": problems,
     }

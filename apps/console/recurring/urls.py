@@ -1,4 +1,4 @@
-"""Addresses below /console/recurring/: standing orders, and moved days of facilities."""
+"""URLs below /console/recurring/: standing orders and calendar shifts."""
 
 from django.urls import path
 

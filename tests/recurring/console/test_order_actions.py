@@ -222,7 +222,7 @@ def test_move_that_comes_back_stands_by_its_own_occurrence(order: StandingOrder,
     form = {"day": WEDNESDAY, "shown": MONDAY + DAY, "to_date": WEDNESDAY + 9 * DAY}
     response = send(desk, order, "move", **form)
 
-    found = {one["one"].pattern_date: one["move"].is_bound for one in response.context["occurrences"]}
+    found = {one["view"].pattern_date: one["move"].is_bound for one in response.context["occurrences"]}
     assert found == {MONDAY + DAY: False, WEDNESDAY: True}
 
 
@@ -299,7 +299,7 @@ def _arranged() -> list[tuple[Any, ...]]:
 def _move(client: Client, order: StandingOrder, day: dt.date, **changes: Any) -> Any:
     """Open a day and send its form with some fields otherwise."""
     filled = _present(client.get(page_of(order, f"?day={day}"))) | changes
-    occurrence = client.get(page_of(order, f"?day={day}")).context["occurrences"][0]["one"]
+    occurrence = client.get(page_of(order, f"?day={day}")).context["occurrences"][0]["view"]
     sent = {name: value for name, value in filled.items() if value is not None}
     return send(client, order, "move", day=occurrence.pattern_date, shown=day, **sent)
 
