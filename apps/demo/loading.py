@@ -26,7 +26,7 @@ from apps.rides.models import Assignment, Milestone, Ride, RideException, Trip
 from lib.access import Principal
 from lib.db.bulk_copy import copy_rows
 
-PAST_DAYS: Final = 30
+PAST_DAYS: Final = 21
 FUTURE_DAYS: Final = 7
 SEED: Final = 60601
 

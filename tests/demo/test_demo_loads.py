@@ -89,8 +89,8 @@ def test_demo_of_the_full_span_loads_in_seconds() -> None:
         per_day = Counter(Ride.objects.values_list("service_date", flat=True))
 
     print(f"\nThe demo of {per_day.total()} rides loads in {took:.1f} s")  # noqa: T201 - a figure for the reader of the run
-    assert len(per_day) == 38
-    assert 16_000 <= per_day.total() <= 20_000
+    assert len(per_day) == 29
+    assert 12_000 <= per_day.total() <= 15_000
     assert all(450 <= count <= 620 for day, count in per_day.items() if day.weekday() < 5)
     assert all(count < 400 for day, count in per_day.items() if day.weekday() >= 5)
 
@@ -190,6 +190,6 @@ def test_load_demo_says_what_it_does_and_files_what_opens_the_doors(
     call_command("load_demo", "--facts", str(tmp_path / "facts"), stdout=second)
 
     there = "The demo data of a made-up metro area is there.\n"
-    assert first.getvalue() == f"Loading the demo data: riders, drivers and five weeks of rides ...\n{there}"
+    assert first.getvalue() == f"Loading the demo data: riders, drivers and four weeks of rides ...\n{there}"
     assert second.getvalue() == there
     assert json.loads((tmp_path / "facts").read_text()) == json.loads((tmp_path / "demo-accounts.json").read_text())

@@ -24,7 +24,7 @@ class Command(BaseCommand):
         if not is_embedded(connection):
             raise CommandError("Demo accounts exist only on the embedded database; this is another one.")
         if not loading.is_loaded():
-            self.stdout.write("Loading the demo data: riders, drivers and five weeks of rides ...")
+            self.stdout.write("Loading the demo data: riders, drivers and four weeks of rides ...")
         facts = loading.ensure(by=system("load_demo"), at=timezone.now(), also=standing_orders.load)
         self.stdout.write("The demo data of a made-up metro area is there.")
         if options["facts"]:
