@@ -208,7 +208,7 @@ class RideFactory(DjangoModelFactory[Ride]):
     status_changed_at = NOW - dt.timedelta(days=1)
     created_at = NOW - dt.timedelta(days=1)
     updated_at = NOW - dt.timedelta(days=1)
-    watch_at = NOW - dt.timedelta(days=1)  # due, whatever the clock has to say of it
+    next_check_at = NOW - dt.timedelta(days=1)  # due, whatever the clock has to say of it
     version = 1
 
     @factory.post_generation

@@ -322,10 +322,10 @@ class Story:
         worst = max(severities, key=SEVERITY_RANK.__getitem__).value if severities else ""
         self.row |= {"status": self.status.value, "version": self.version, "updated_at": self.recorded_at,
                      "open_exception_count": len(severities), "max_exception_severity": worst,
-                     "watch_at": self._watch_at()}  # fmt: skip
+                     "next_check_at": self._next_check_at()}  # fmt: skip
         self.tables.rides.append(self.row)
 
-    def _watch_at(self) -> int | None:
+    def _next_check_at(self) -> int | None:
         """Let the clock look at once at all but the rides that it has nothing to say of."""
         owes_papers = self.status == RideStatus.COMPLETED and self.row.get("missing_documents")
         return self.cast.now if self.status in OPEN or owes_papers else None

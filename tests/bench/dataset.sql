@@ -172,7 +172,7 @@ INSERT INTO rides_ride (id, leg_type, leg_sequence, client_id, client_reference,
     arrived_dropoff_at, dropped_off_at, assignment_id, provider_id, driver_id, vehicle_id, attendant_ids, reason_code,
     fault, cancellation_timing, ended_by, end_note, estimated_miles, estimated_minutes, loaded_miles,
     loaded_miles_source, wait_minutes, onboard_minutes, signatures, attestation, handoff_name, missing_documents,
-    open_exception_count, max_exception_severity, watch_at, version, created_at, updated_at)
+    open_exception_count, max_exception_severity, next_check_at, version, created_at, updated_at)
 SELECT pg_temp.id_of('ride', plan.n, made_at),
     CASE WHEN service_type = 'dialysis' AND NOT inbound THEN 'return' ELSE 'one_way' END, 1,
     pg_temp.id_of('client', plan.n % 5, founded), 'ORD-' || plan.n, person.id, place.id, service_type, CASE WHEN service_type = 'dialysis' THEN 'life_sustaining'

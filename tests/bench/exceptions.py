@@ -21,12 +21,12 @@ ROUNDS: Final = 9
 # Rides with a driver who has not come: those next in the dataset, each late for the pickup and for nothing else.
 _CHOOSE: Final = """
     CREATE TABLE bench_due AS
-    SELECT id, version, updated_at, window_ends_at + interval '1 microsecond' AS watch_at
+    SELECT id, version, updated_at, window_ends_at + interval '1 microsecond' AS next_check_at
     FROM rides_ride WHERE status = 'assigned' AND appointment_at IS NULL ORDER BY pickup_at LIMIT %s
 """
-_ALONE: Final = "UPDATE rides_ride SET watch_at = '2099-01-01Z' WHERE watch_at IS NOT NULL"
+_ALONE: Final = "UPDATE rides_ride SET next_check_at = '2099-01-01Z' WHERE next_check_at IS NOT NULL"
 _BACK: Final = """
-    UPDATE rides_ride r SET watch_at = d.watch_at, version = d.version, updated_at = d.updated_at,
+    UPDATE rides_ride r SET next_check_at = d.next_check_at, version = d.version, updated_at = d.updated_at,
         open_exception_count = 0, max_exception_severity = ''
     FROM bench_due d WHERE r.id = d.id
 """
@@ -69,7 +69,7 @@ def _prepare(due: int) -> dt.datetime:
         session.execute(_ALONE)
         session.execute(_CHOOSE.replace("%s", str(due)))
         session.execute(_BACK)
-        (at,) = session.execute("SELECT max(watch_at) FROM bench_due").fetchone() or (None,)
+        (at,) = session.execute("SELECT max(next_check_at) FROM bench_due").fetchone() or (None,)
         session.execute("VACUUM ANALYZE rides_ride")
     exception_monitor.follow_settings(at=at)  # once, for all facilities: not what is measured
     connections.close_all()

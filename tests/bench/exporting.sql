@@ -24,7 +24,7 @@ END $$;
 
 -- Those that were still to come are called off.
 UPDATE rides_ride SET status_before_end = status, status = 'cancelled', cancellation_timing = 'advance',
-    reason_code = 'rider_request', fault = 'rider', ended_by = 'system', watch_at = NULL
+    reason_code = 'rider_request', fault = 'rider', ended_by = 'system', next_check_at = NULL
 WHERE status IN ('scheduled', 'assigned');
 
 INSERT INTO rides_assignment (id, ride_id, sequence, provider_id, driver_id, vehicle_id, attendant_ids, status, method,

@@ -19,7 +19,7 @@ from tests.bench import RUN, conninfo
 
 # The rows lie ready in two tables: what is measured is finding the rides by the index, and writing.
 BARE: Final = """
-    WITH due AS (SELECT id FROM rides_ride WHERE watch_at <= %s ORDER BY watch_at),
+    WITH due AS (SELECT id FROM rides_ride WHERE next_check_at <= %s ORDER BY next_check_at),
     opened AS (INSERT INTO rides_rideexception SELECT e.* FROM due JOIN bench_exception e ON e.ride_id = due.id)
     INSERT INTO events_event SELECT e.* FROM due JOIN bench_event e ON e.subject_id = due.id
 """

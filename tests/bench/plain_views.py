@@ -24,7 +24,7 @@ from apps.rides.models import Milestone, Ride
 class RideSerializer(serializers.ModelSerializer[Ride]):
     class Meta:
         model = Ride
-        exclude = ("pickup_access_encrypted", "dropoff_access_encrypted", "payer_member_id_encrypted", "watch_at")
+        exclude = ("pickup_access_encrypted", "dropoff_access_encrypted", "payer_member_id_encrypted", "next_check_at")
 
 
 class PlainView(GenericAPIView[Ride]):

@@ -70,7 +70,7 @@ INSERT INTO rides_ride (id, leg_type, leg_sequence, client_reference, rider_id, 
     review_reasons, status, status_changed_at, status_before_end, arrived_pickup_at, boarded_at, arrived_dropoff_at,
     dropped_off_at, assignment_id, provider_id, driver_id, vehicle_id, attendant_ids, reason_code, fault,
     cancellation_timing, ended_by, end_note, estimated_minutes, loaded_miles_source, onboard_minutes, signatures,
-    handoff_name, missing_documents, open_exception_count, max_exception_severity, watch_at, version, created_at,
+    handoff_name, missing_documents, open_exception_count, max_exception_severity, next_check_at, version, created_at,
     updated_at)
 SELECT pg_temp.id_of(6, n), CASE WHEN service = 'dialysis' AND will_call THEN 'return' ELSE 'outbound' END, 1, '',
     pg_temp.id_of(3, n % 1000), pg_temp.id_of(1, n % 60), service, 'routine', at,

@@ -270,7 +270,7 @@ def test_w3_e4_unreleased_will_call_alerts_hour_before_closing(inspector_of: Ins
     waiting = {"will_call": True, "pickup_time_kind": "estimated", "will_call_expires_at": now + 300 * MINUTE}
     ride = factories.RideFactory.create(
         facility=factories.FacilityFactory.create(hours=hours), rider__last_name="Abernathy", pickup_at=now,
-        service_date=opens.date(), watch_at=now - 5 * MINUTE, **waiting,
+        service_date=opens.date(), next_check_at=now - 5 * MINUTE, **waiting,
     )  # fmt: skip
     desk = inspector_of(dana)
     with desk.context() as context:

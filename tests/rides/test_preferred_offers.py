@@ -136,7 +136,7 @@ def test_a_retracted_release_that_is_given_again_asks_again() -> None:
     tick(NOW)
     again = NOW + 40 * MINUTE
     Assignment.objects.filter(ride=ride).update(status="expired", ended_at=NOW + 15 * MINUTE, end_reason="expired")
-    Ride.objects.filter(pk=ride.pk).update(ready_at=again, promised_pickup_by=again + 60 * MINUTE, watch_at=again)
+    Ride.objects.filter(pk=ride.pk).update(ready_at=again, promised_pickup_by=again + 60 * MINUTE, next_check_at=again)
 
     tick(again)
 

@@ -68,7 +68,7 @@ def test_a_lapse_turns_critical_when_the_day_comes(dispatcher: Principal) -> Non
     midnight = dt.datetime(2026, 11, 22, 6, tzinfo=dt.UTC)  # in Chicago, of the day of the ride
 
     tick(factories.NOW)
-    assert (fresh(ride).watch_at or midnight) <= midnight
+    assert (fresh(ride).next_check_at or midnight) <= midnight
     tick(midnight - SECOND)
     before = standing(ride)
     tick(midnight)

@@ -35,7 +35,7 @@ def rider(hospital: Facility) -> Rider:
 def test_shorter_response_of_a_facility_reaches_riders_who_wait(hospital: Facility) -> None:
     ride = released(facility=hospital, status=RideStatus.ASSIGNED)
     tick(NOW)
-    assert fresh(ride).watch_at == NOW + 30 * MINUTE
+    assert fresh(ride).next_check_at == NOW + 30 * MINUTE
 
     Facility.objects.filter(pk=hospital.pk).update(will_call_response_minutes=20)
     tick(NOW + 20 * MINUTE)
@@ -51,13 +51,13 @@ def test_other_hours_of_a_facility_reach_riders_who_wait(
     if named == "pickup_facility":
         Ride.objects.update(facility=factories.FacilityFactory.create())
     tick(NOW)
-    assert fresh(back).watch_at == dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)
+    assert fresh(back).next_check_at == dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)
 
     hospital.hours = [{"days": ["fri"], "opens": "06:00", "closes": "17:00"}]
     hospital.save()
     tick(NOW + MINUTE)
 
-    assert fresh(back).watch_at == dt.datetime(2026, 11, 20, 22, tzinfo=dt.UTC)
+    assert fresh(back).next_check_at == dt.datetime(2026, 11, 20, 22, tzinfo=dt.UTC)
 
 
 def test_other_ladder_reaches_rides_that_wait(hospital: Facility) -> None:
@@ -66,7 +66,7 @@ def test_other_ladder_reaches_rides_that_wait(hospital: Facility) -> None:
     hospital.save()
     ride = released(facility=hospital)
     tick(NOW)
-    assert fresh(ride).watch_at == NOW + 30 * MINUTE  # half of the response
+    assert fresh(ride).next_check_at == NOW + 30 * MINUTE  # half of the response
 
     EscalationPolicy.objects.update(step_minutes=[0, 1, 2, 3, 4])
     tick(NOW + MINUTE)
@@ -96,12 +96,12 @@ def test_setting_that_changes_beside_a_change_of_the_ride_is_followed_later(
         exception_monitor._REACH.replace("FOR NO KEY UPDATE", "AND false FOR NO KEY UPDATE"),
     )
     tick(NOW + MINUTE)
-    assert fresh(ride).watch_at == NOW + 30 * MINUTE
+    assert fresh(ride).next_check_at == NOW + 30 * MINUTE
     monkeypatch.undo()
 
     tick(NOW + 2 * MINUTE)
 
-    assert fresh(ride).watch_at == NOW + 10 * MINUTE
+    assert fresh(ride).next_check_at == NOW + 10 * MINUTE
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -118,14 +118,14 @@ def test_look_costs_the_same_for_many(count: int, django_assert_num_queries: Any
 
 
 def test_ride_with_a_word_that_no_rule_can_read_is_in_the_way_of_no_other() -> None:
-    broken = ride_in(RideStatus.ASSIGNED, discharge={"receiving": {"acceptBy": "soon"}}, watch_at=NOW - 48 * HOUR)
+    broken = ride_in(RideStatus.ASSIGNED, discharge={"receiving": {"acceptBy": "soon"}}, next_check_at=NOW - 48 * HOUR)
     whole = ride_in(RideStatus.ASSIGNED)
 
     tick(WINDOW_END + SECOND)
 
     assert exceptions_of(whole) == [("late_pickup", "open")]
     assert exceptions_of(broken) == []
-    assert fresh(broken).watch_at == WINDOW_END + SECOND + 5 * MINUTE
+    assert fresh(broken).next_check_at == WINDOW_END + SECOND + 5 * MINUTE
 
 
 def test_ride_that_the_database_refuses_is_in_the_way_of_no_other() -> None:
@@ -137,7 +137,7 @@ def test_ride_that_the_database_refuses_is_in_the_way_of_no_other() -> None:
 
     assert exceptions_of(whole) == [("late_pickup", "open")]
     assert exceptions_of(broken) == []
-    assert fresh(broken).watch_at == WINDOW_END + SECOND + 5 * MINUTE
+    assert fresh(broken).next_check_at == WINDOW_END + SECOND + 5 * MINUTE
 
 
 def test_more_rides_than_a_set_holds_are_looked_at_in_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,10 +166,10 @@ def test_ride_that_could_not_be_judged_and_is_no_longer_due_is_not_put_off() -> 
         Ride.objects.filter(pk=ride.pk).update(pickup_at=PICKUP)
         raise RuntimeError
 
-    Ride.objects.filter(pk=ride.pk).update(watch_at=PICKUP)
+    Ride.objects.filter(pk=ride.pk).update(next_check_at=PICKUP)
     exception_monitor._guarded(ride.pk, fail, at=NOW)
 
-    assert fresh(ride).watch_at == PICKUP
+    assert fresh(ride).next_check_at == PICKUP
 
 
 def test_task_watches_on_the_timetable() -> None:

@@ -42,7 +42,7 @@ def test_will_call_is_counted_from_the_release(dispatcher: Principal, hospital: 
     ride = booking.book(draft=asked, by=dispatcher, at=NOW).ride
     tick(NOW)
     will_call.mark_ready(ride_id=ride.pk, by=dispatcher, at=PICKUP)
-    assert fresh(ride).watch_at == PICKUP
+    assert fresh(ride).next_check_at == PICKUP
 
     seen = {}
     for minutes in (0, 15, 30, 45, 60, 61, 90):
@@ -124,7 +124,7 @@ def test_driver_closes_what_the_ladder_told(dispatcher: Principal) -> None:
     assert Alert.objects.open().count() == 3
 
     factories.put_driver_on(ride)
-    Ride.objects.update(watch_at=NOW)
+    Ride.objects.update(next_check_at=NOW)
     tick(NOW + 61 * MINUTE)
 
     assert Alert.objects.open().count() == 0
@@ -227,7 +227,7 @@ def test_leg_whose_rider_never_came_is_cancelled_at_the_end_of_the_day(
         "none",
         "system",
     )
-    assert row.watch_at is None
+    assert row.next_check_at is None
     assert events_of(back).count("ride.cancelled") == 1
     assert AuditEntry.objects.filter(action="rides.status", subject_id=back.pk).count() == 1
     assert not Assignment.objects.filter(ride=back, status="accepted").exists()
@@ -272,7 +272,7 @@ def test_decision_about_a_later_leg_is_to_keep_it_where_nobody_decides(
     assert exceptions_of(back) == [("return_leg_at_risk", "open")]
 
     tick(NOW + 30 * MINUTE - SECOND)
-    assert fresh(back).watch_at == NOW + 30 * MINUTE
+    assert fresh(back).next_check_at == NOW + 30 * MINUTE
     tick(NOW + 30 * MINUTE)
 
     decided = RideException.objects.get(ride=back)

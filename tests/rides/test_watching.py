@@ -35,7 +35,7 @@ def test_late_pickup_opens_once_and_is_told(hospital: Facility) -> None:
 
     assert tick(WINDOW_END) == 1
     assert exceptions_of(ride) == []
-    assert (fresh(ride).version, fresh(ride).watch_at) == (1, WINDOW_END + dt.timedelta(microseconds=1))
+    assert (fresh(ride).version, fresh(ride).next_check_at) == (1, WINDOW_END + dt.timedelta(microseconds=1))
     assert tick(late) == 1
     before = everything()
     assert tick(late) == 0
@@ -49,7 +49,7 @@ def test_late_pickup_opens_once_and_is_told(hospital: Facility) -> None:
     assert (exception.trip_id, exception.rider_id, exception.facility_id) == (None, ride.rider_id, hospital.pk)
     assert exception.summary == "Late pickup"
     assert (row.version, row.open_exception_count, row.max_exception_severity) == (2, 1, "warning")
-    assert (row.watch_at, row.updated_at) == (WINDOW_END + 30 * MINUTE, late)
+    assert (row.next_check_at, row.updated_at) == (WINDOW_END + 30 * MINUTE, late)
     event = Event.objects.get()
     assert (event.type, event.sequence, event.actor, event.occurred_at) == ("ride.exception", 2, "system", late)
     assert (event.facility_id, event.provider_id) == (hospital.pk, row.provider_id)
@@ -108,7 +108,7 @@ def test_what_is_for_information_is_noted() -> None:
 
     assert standing(ride) == {"unassigned_at_risk": "info"}
     assert events_of(ride) == ["ride.exception_noted"]
-    assert fresh(ride).watch_at == ride.pickup_at - 24 * HOUR
+    assert fresh(ride).next_check_at == ride.pickup_at - 24 * HOUR
 
 
 def test_driver_settles_what_a_ride_without_one_is_at_risk_of(dispatcher: Principal) -> None:
@@ -117,7 +117,9 @@ def test_driver_settles_what_a_ride_without_one_is_at_risk_of(dispatcher: Princi
     assert standing(ride) == {"unassigned_at_risk": "critical"}
 
     factories.put_driver_on(ride)
-    Ride.objects.filter(pk=ride.pk).update(watch_at=PICKUP - HOUR)  # as the service writes it: see the property test
+    Ride.objects.filter(pk=ride.pk).update(
+        next_check_at=PICKUP - HOUR
+    )  # as the service writes it: see the property test
     tick(PICKUP - HOUR + SECOND)
 
     assert exceptions_of(ride) == [("unassigned_at_risk", "resolved")]
@@ -154,7 +156,7 @@ def test_what_a_person_closed_comes_back_when_it_gets_worse_and_not_before(dispa
     tick(WINDOW_END + 2 * MINUTE)
 
     assert standing(ride) == {}
-    assert fresh(ride).watch_at == WINDOW_END + 30 * MINUTE
+    assert fresh(ride).next_check_at == WINDOW_END + 30 * MINUTE
     tick(WINDOW_END + 30 * MINUTE)
     assert standing(ride) == {"late_pickup": "critical"}
     assert exceptions_of(ride) == [("late_pickup", "open"), ("late_pickup", "resolved")]
@@ -173,7 +175,7 @@ def test_what_a_person_closed_comes_back_with_the_next_time_that_it_happens(disp
     tick(PICKUP - 40 * MINUTE)
     assert standing(ride) == {}
 
-    Ride.objects.filter(pk=ride.pk).update(status_changed_at=PICKUP - 30 * MINUTE, watch_at=NOW)  # given back
+    Ride.objects.filter(pk=ride.pk).update(status_changed_at=PICKUP - 30 * MINUTE, next_check_at=NOW)  # given back
     tick(PICKUP - 30 * MINUTE)
 
     assert standing(ride) == {"unassigned_at_risk": "critical"}
@@ -189,7 +191,7 @@ def test_slipped_discharge_stays_so_until_the_patient_is_ready(dispatcher: Princ
     assert standing(ride) == {}
     tick(NOW + HOUR + SECOND)
     assert standing(ride) == {"discharge_slipped": "info"}
-    Ride.objects.update(discharge={"expectedReadyAt": "2026-11-20T23:00:00Z"}, watch_at=NOW)
+    Ride.objects.update(discharge={"expectedReadyAt": "2026-11-20T23:00:00Z"}, next_check_at=NOW)
     tick(NOW + HOUR + MINUTE)
 
     assert standing(ride) == {"discharge_slipped": "info"}

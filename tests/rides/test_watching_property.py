@@ -223,19 +223,19 @@ def assert_all_agree(at: dt.datetime) -> None:
     for ride in Ride.objects.all():
         assert differences(ride, at) == []
         assert not outlook_of(ride, at).ends_unused
-        assert ride.watch_at is None or ride.watch_at > at
+        assert ride.next_check_at is None or ride.next_check_at > at
 
 
 def assert_what_differs_is_due(at: dt.datetime) -> None:
     for ride in Ride.objects.all():
-        if ride.watch_at is not None and ride.watch_at <= at:
+        if ride.next_check_at is not None and ride.next_check_at <= at:
             continue
         outlook = outlook_of(ride, at)
         assert differences(ride, at) == []
         assert not outlook.ends_unused
         if outlook.next_at is not None:
-            assert ride.watch_at is not None
-            assert ride.watch_at <= outlook.next_at
+            assert ride.next_check_at is not None
+            assert ride.next_check_at <= outlook.next_at
 
 
 @pytest.mark.django_db
@@ -272,7 +272,7 @@ def test_change_that_says_nothing_of_the_clock_is_found_out(door: str, monkeypat
     """The control: with the instant left out at one of the places that write rides, they are looked at too late."""
     never = NOW + 9000 * HOUR
     if door == "series":
-        monkeypatch.setattr(recurring_booking._Set, "_watched_at", lambda *_: never)
+        monkeypatch.setattr(recurring_booking._Set, "_next_check_at", lambda *_: never)
     else:
         module = booking if door == "booking" else reporting_status
         monkeypatch.setattr(module, "watching_of", lambda *_, **__: never)

@@ -77,8 +77,8 @@ def test_how_far_the_watch_over_rides_is_behind(monitor: TokenClient) -> None:
     assert {"carelane_rides_watch_due 0.0", "carelane_rides_watch_behind_seconds 0.0"} <= _lines(monitor)
 
     for seconds in (-60, 0, 15, 300):
-        RideFactory.create(watch_at=NOW - dt.timedelta(seconds=seconds))
-    RideFactory.create(watch_at=None)
+        RideFactory.create(next_check_at=NOW - dt.timedelta(seconds=seconds))
+    RideFactory.create(next_check_at=None)
 
     assert {"carelane_rides_watch_due 3.0", "carelane_rides_watch_behind_seconds 300.0"} <= _lines(monitor)
 

@@ -292,7 +292,7 @@ class Ride(models.Model):
 
     # When the exception monitor next evaluates this ride (exception_rules.py); null: never.  Written with every change
     # of the ride; the default makes the monitor evaluate rows inserted without it at once (docs/adr/0019).
-    watch_at = models.DateTimeField(_("watch at"), null=True, blank=True, editable=False, db_default=Now())
+    next_check_at = models.DateTimeField(_("next check at"), null=True, blank=True, editable=False, db_default=Now())
 
     version = models.PositiveIntegerField(_("version"), default=0)
     created_at = models.DateTimeField(_("created at"))
@@ -439,7 +439,7 @@ class Ride(models.Model):
             models.Index(fields=["vehicle", "pickup_at"], name="ride_of_vehicle", condition=Q(vehicle__isnull=False)),
             models.Index(fields=["rider", "pickup_at"], name="ride_of_rider"),
             # What the clock finds (services/exception_monitor.py).
-            models.Index(fields=["watch_at"], name="ride_to_watch", condition=Q(watch_at__isnull=False)),
+            models.Index(fields=["next_check_at"], name="ride_next_check", condition=Q(next_check_at__isnull=False)),
             # The rides of a series.
             models.Index(
                 fields=["standing_order_id", "pickup_at"],

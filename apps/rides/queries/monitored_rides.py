@@ -34,9 +34,9 @@ _RIDE: Final = """
     r.service_date, r.timezone
 """
 _LOCKED: Final = f"SELECT {_RIDE}, {_FACTS} FROM rides_ride r WHERE"  # noqa: S608  # constants
-_DUE: Final = f"""{_LOCKED} r.watch_at <= %(at)s
-    ORDER BY r.watch_at LIMIT %(most)s FOR NO KEY UPDATE OF r SKIP LOCKED"""
-_ONE: Final = f"{_LOCKED} r.id = %(ride_id)s AND r.watch_at <= %(at)s FOR NO KEY UPDATE OF r SKIP LOCKED"
+_DUE: Final = f"""{_LOCKED} r.next_check_at <= %(at)s
+    ORDER BY r.next_check_at LIMIT %(most)s FOR NO KEY UPDATE OF r SKIP LOCKED"""
+_ONE: Final = f"{_LOCKED} r.id = %(ride_id)s AND r.next_check_at <= %(at)s FOR NO KEY UPDATE OF r SKIP LOCKED"
 _EXCEPTIONS: Final = """
     SELECT e.ride_id, e.id, e.type, e.severity, e.status, e.escalation_level, e.due_at, e.resolved_at,
         e.details ? 'told'
@@ -133,7 +133,7 @@ def _locked(statement: str, values: Mapping[str, Any]) -> list[Watched]:
 
 def due_ids(*, at: dt.datetime, most: int) -> list[UUID]:
     """List rides that are due, the longest due first, without a lock."""
-    due = Ride.objects.filter(watch_at__lte=at).order_by("watch_at")
+    due = Ride.objects.filter(next_check_at__lte=at).order_by("next_check_at")
     return list(due.values_list("pk", flat=True)[:most])
 
 
@@ -223,7 +223,7 @@ def changed_facilities() -> list[tuple[UUID, str]]:
 
 def families(*, at: dt.datetime) -> Iterator[Metric]:
     """Give the metrics of the watch (docs/adr/0019).  One query, of the rides that are due alone."""
-    due = Ride.objects.filter(watch_at__lte=at).aggregate(count=Count("pk"), oldest=Min("watch_at"))
+    due = Ride.objects.filter(next_check_at__lte=at).aggregate(count=Count("pk"), oldest=Min("next_check_at"))
     yield GaugeMetricFamily(
         "carelane_rides_watch_due",
         "Rides that are due for a look at the clock; more than a few for long means that no worker runs.",

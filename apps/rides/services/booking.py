@@ -364,7 +364,7 @@ def _insert(
     )
     legs.seal_access(ride, pickup=leg.access[0], dropoff=leg.access[1])
     ride.payer_member_id = leg.draft.payment.member_id
-    ride.watch_at = watching_of(ride, at=at)
+    ride.next_check_at = watching_of(ride, at=at)
     _save_once(ride, path=leg.path, may_be_there=ride_id is not None)
     if leg.draft.external_ids:
         organizations.replace_external_ids(

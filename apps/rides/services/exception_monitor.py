@@ -1,6 +1,6 @@
 """The exception monitor: opens, escalates and settles exceptions of rides as time passes.
 
-Each ride carries the time of its next evaluation (`watch_at`, docs/adr/0019).  A run takes the rides that are due in
+Each ride has the time of its next evaluation (`next_check_at`, docs/adr/0019).  A run takes the rides that are due in
 sets, evaluates `rules.exception_rules` for them, and writes the changes and the next time of evaluation in one
 transaction.  If a worker dies, nothing was written, and the next run evaluates the same rides.
 """
@@ -64,11 +64,11 @@ _UNSETTLED: Final = (ExceptionStatus.OPEN.value, ExceptionStatus.ACKNOWLEDGED.va
 
 # Rides that others are changing are not waited for, so that nobody waits for each other.
 _REACHED: Final = """
-    r.watch_at > %(at)s AND r.watch_at <= %(until)s
+    r.next_check_at > %(at)s AND r.next_check_at <= %(until)s
     AND (r.facility_id = ANY(%(facilities)s) OR r.pickup_facility_id = ANY(%(facilities)s))
 """
 _REACH: Final = f"""
-    UPDATE rides_ride SET watch_at = %(at)s
+    UPDATE rides_ride SET next_check_at = %(at)s
     WHERE id IN (SELECT r.id FROM rides_ride r WHERE {_REACHED} FOR NO KEY UPDATE SKIP LOCKED)
 """  # noqa: S608  # constants
 _LEFT: Final = f"SELECT EXISTS (SELECT FROM rides_ride r WHERE {_REACHED})"  # noqa: S608  # constants
@@ -90,15 +90,15 @@ _SETTLE: Final = """
 """
 _TELL: Final = """
     UPDATE rides_ride r
-    SET version = c.version, open_exception_count = c.count, max_exception_severity = c.worst, watch_at = c.watch_at,
-        updated_at = %(at)s
+    SET version = c.version, open_exception_count = c.count, max_exception_severity = c.worst,
+        next_check_at = c.next_check_at, updated_at = %(at)s
     FROM unnest(%(ids)s::uuid[], %(versions)s::int[], %(counts)s::int[], %(worst)s::text[],
-        %(watch_at)s::timestamptz[]) c (id, version, count, worst, watch_at)
+        %(next_check_at)s::timestamptz[]) c (id, version, count, worst, next_check_at)
     WHERE r.id = c.id
 """
 _PUT_OFF: Final = """
-    UPDATE rides_ride r SET watch_at = c.watch_at
-    FROM unnest(%(ids)s::uuid[], %(watch_at)s::timestamptz[]) c (id, watch_at)
+    UPDATE rides_ride r SET next_check_at = c.next_check_at
+    FROM unnest(%(ids)s::uuid[], %(next_check_at)s::timestamptz[]) c (id, next_check_at)
     WHERE r.id = c.id
 """
 
@@ -134,7 +134,7 @@ class ExceptionChanges:
 
     ride: Watched
     unsettled: Sequence[Known]
-    watch_at: datetime | None = None
+    next_check_at: datetime | None = None
     opened: list[Opening] = field(default_factory=list)
     changed: list[Change] = field(default_factory=list)
     settled: list[Settlement] = field(default_factory=list)
@@ -238,7 +238,7 @@ def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
             outcome = _outcome(ride, terms[ride.id], known.get(ride.id, []), steps, left, at)
         except Exception:  # a word in its JSON that nobody expected
             log.exception("ride not judged", extra={"ride_id": str(ride.id)})
-            outcome = ExceptionChanges(ride, [], watch_at=at + NOT_BEFORE)
+            outcome = ExceptionChanges(ride, [], next_check_at=at + NOT_BEFORE)
         if outcome is not None:
             outcomes.append(outcome)
     apply(outcomes, by=by, at=at)
@@ -256,7 +256,7 @@ def _outcome(
         left.unused.append(ride.id)
         return None
     unsettled = {one.type: one for one in known if one.status in _UNSETTLED}
-    outcome = ExceptionChanges(ride, list(unsettled.values()), watch_at=outlook.next_at)
+    outcome = ExceptionChanges(ride, list(unsettled.values()), next_check_at=outlook.next_at)
     new_steps: list[_Step] = []
     for type_, finding in outlook.findings.items():
         present = unsettled.get(type_.value)
@@ -314,7 +314,7 @@ def _sharpen(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
     if begins_at <= at:
         outcome.changed.append(Change(one, Opening(_LAPSE, ExceptionSeverity.CRITICAL, one.level, one.due_at, {})))
     else:
-        outcome.watch_at = min(begins_at, outcome.watch_at or begins_at)
+        outcome.next_check_at = min(begins_at, outcome.next_check_at or begins_at)
 
 
 def _decide(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
@@ -327,7 +327,7 @@ def _decide(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
     if one.due_at <= at:
         outcome.settled.append(Settlement(one, ResolutionCode.OTHER, KEPT))
     else:
-        outcome.watch_at = min(one.due_at, outcome.watch_at or one.due_at)
+        outcome.next_check_at = min(one.due_at, outcome.next_check_at or one.due_at)
 
 
 def _end_unused(ride_id: UUID, *, by: Principal, at: datetime) -> None:
@@ -392,7 +392,7 @@ def apply(outcomes: Sequence[ExceptionChanges], *, by: Principal, at: datetime) 
 
 def put_off(ride_id: UUID, *, until: datetime) -> None:
     """Look at a locked ride again at `until` and not before."""
-    _write(_PUT_OFF, ids=[ride_id], watch_at=[until])
+    _write(_PUT_OFF, ids=[ride_id], next_check_at=[until])
 
 
 def _rows(
@@ -457,13 +457,13 @@ def _save_rides(told: Sequence[ExceptionChanges], *, at: datetime) -> None:
             ],
             counts=[len(severities) for severities in after],
             worst=[max(severities, key=SEVERITY_RANK.__getitem__, default="") for severities in after],
-            watch_at=[one.watch_at for one in told],
+            next_check_at=[one.next_check_at for one in told],
         )  # fmt: skip
 
 
 def _put_off(idle: Sequence[ExceptionChanges]) -> None:
     if idle:
-        _write(_PUT_OFF, ids=[one.ride.id for one in idle], watch_at=[one.watch_at for one in idle])
+        _write(_PUT_OFF, ids=[one.ride.id for one in idle], next_check_at=[one.next_check_at for one in idle])
 
 
 def _write(statement: str, **values: Any) -> None:

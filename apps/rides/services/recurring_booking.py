@@ -308,11 +308,11 @@ class _Set:
             **timed,
             **new,
             **{f"{name}_encrypted": sealed_in(Ride, name, ride_id, text) for name, text in part.secrets},
-            "watch_at": self._watched_at(part, timed, new),
+            "next_check_at": self._next_check_at(part, timed, new),
             "id": ride_id,
         }
 
-    def _watched_at(self, part: PlannedLeg, timed: Mapping[str, Any], new: Mapping[str, Any]) -> datetime | None:
+    def _next_check_at(self, part: PlannedLeg, timed: Mapping[str, Any], new: Mapping[str, Any]) -> datetime | None:
         columns = part.columns
         if new["confirm_by"] is None and timed["discharge"] is None:
             return exception_rules.first_look_of_new(

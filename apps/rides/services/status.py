@@ -186,8 +186,8 @@ def _set_status(
     ride.updated_at = at
     first = ride.version + 1
     ride.version += len(event_types)
-    ride.watch_at = watching_of(ride, at=at)
-    ride.save(update_fields=["status", "status_changed_at", "updated_at", "version", "watch_at", *also])
+    ride.next_check_at = watching_of(ride, at=at)
+    ride.save(update_fields=["status", "status_changed_at", "updated_at", "version", "next_check_at", *also])
     for number, event_type in enumerate(event_types):
         _record(
             ride,
@@ -214,8 +214,8 @@ def touch(
     """Save the columns in `also` of a locked ride and record one event; the status stays."""
     ride.updated_at = at
     ride.version += 1
-    ride.watch_at = watching_of(ride, at=at)
-    ride.save(update_fields=["updated_at", "version", "watch_at", *also])
+    ride.next_check_at = watching_of(ride, at=at)
+    ride.save(update_fields=["updated_at", "version", "next_check_at", *also])
     _record(
         ride,
         event_type,
