@@ -9,7 +9,6 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.text import capfirst
 
 from lib.errors import DomainError
-from lib.retelling import retold
 
 
 def choose(form: forms.Form, name: str, rows: Iterable[tuple[Any, str]], *, first: Any = None) -> None:
@@ -62,25 +61,13 @@ def day_field(label: Any, *, since: date = date(2000, 1, 1), **options: Any) -> 
 
 
 def put_on(form: forms.Form, refusal: DomainError, names: Mapping[str, str]) -> None:
-    """Add a refusal to a bound form; `names` are the form's fields by their names on the wire.
+    """Add the messages of an error to a bound form; `names` are the form's fields by their names in the API.
 
-    Names on the wire in the messages are what people have not seen: labels stand in for them.
+    Messages contain the labels of fields in place of their names in the API.
     """
     labels = {wire: str(form.fields[name].label) for wire, name in names.items() if name in form.fields}
-    found = [(names[detail.field or ""], detail) for detail in refusal.details if detail.field in names]
-    for name, detail in found:
-        if not isinstance(detail.message, str):
-            form.add_error(name, str(detail.text.with_labels(labels)))
-            continue
-        message = retold(str(detail.message)).replace(str(detail.field), str(form.fields[name].label), 1)
-        form.add_error(name, _in_words(message, form, names))
-    if not found:
-        form.add_error(None, retold(refusal.message))
-
-
-def _in_words(message: str, form: forms.Form, names: Mapping[str, str]) -> str:
-    """Say the other fields that a message names by their labels; names of one small word are words of any sentence."""
-    for wire in sorted(names, key=len, reverse=True):
-        if not wire.islower() and wire in message and names[wire] in form.fields:
-            message = message.replace(wire, str(form.fields[names[wire]].label).lower())
-    return message
+    details = [detail for detail in refusal.details if detail.field in names]
+    for detail in details:
+        form.add_error(names[detail.field or ""], str(detail.text.with_labels(labels)))
+    if not details:
+        form.add_error(None, refusal.message)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from lib.messages import FieldName, Message, Text, any_of
+from lib.messages import FieldName, Message, Template, any_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Detail:
     """
 
     code: str
-    message: Text
+    message: Template
     field: str | None = None
     also: dict[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -115,10 +115,10 @@ class DomainError(Exception):
     """
 
     code: ClassVar[Code] = Code.RULE_VIOLATION
-    template: ClassVar[Text] = _("This is not possible.")
+    template: ClassVar[Template] = _("This is not possible.")
 
     def __init__(
-        self, template: Text | None = None, /, *, details: list[Detail] | None = None, **parameters: object
+        self, template: Template | None = None, /, *, details: list[Detail] | None = None, **parameters: object
     ) -> None:
         super().__init__(template)
         self.text = _message(template or self.template, parameters)
@@ -132,7 +132,7 @@ class DomainError(Exception):
         return self.message
 
 
-def _message(template: Text, parameters: dict[str, object]) -> Text:
+def _message(template: Template, parameters: dict[str, object]) -> Template:
     return Message(template, parameters) if parameters and isinstance(template, Promise) else template
 
 
@@ -145,7 +145,7 @@ class InvalidInput(DomainError):
     code = Code.VALIDATION_ERROR
 
     def __init__(
-        self, field_name: str, template: Text, /, *, detail_code: str = "invalid", **parameters: object
+        self, field_name: str, template: Template, /, *, detail_code: str = "invalid", **parameters: object
     ) -> None:
         detail = Detail(field=field_name, code=detail_code, message=_message(template, parameters))
         super().__init__(detail.text, details=[detail])
@@ -157,7 +157,7 @@ class NotFound(DomainError):
     code = Code.NOT_FOUND
     template = _("There is no such %(record)s.")
 
-    def __init__(self, record: Text | None = None) -> None:
+    def __init__(self, record: Template | None = None) -> None:
         super().__init__(record=record or _("resource"))
 
 

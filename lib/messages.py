@@ -23,6 +23,7 @@ from django_stubs_ext import StrPromise
 __all__ = [
     "FieldName",
     "Message",
+    "Template",
     "Text",
     "all_of",
     "any_of",
@@ -74,7 +75,8 @@ class Message:
         )
 
 
-Text = str | StrPromise | Message
+Template = StrPromise | Message  # a text that has a translation
+Text = str | Template
 
 
 def _joined(texts: Sequence[object]) -> str:
@@ -95,7 +97,7 @@ def any_of(texts: Sequence[Text]) -> Text:
     return Message(gettext_lazy("%(others)s or %(last)s"), {"others": others, "last": last}) if others else last
 
 
-def all_of(texts: Sequence[Text]) -> Text:
+def all_of(texts: Sequence[Template]) -> Template:
     """Join texts with "and"."""
     *others, last = texts
     return Message(gettext_lazy("%(others)s and %(last)s"), {"others": others, "last": last}) if others else last

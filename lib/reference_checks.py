@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext_lazy as _
+
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused
+from lib.messages import Message, Template
 
 # Returns the ids that exist within the caller's data scope.  One query.
 FindVisible = Callable[[Collection[UUID], Principal], Collection[UUID]]
@@ -45,12 +48,12 @@ def require_drivers(ids: Sequence[UUID], *, field: str, held: Collection[UUID] =
     Raises:
         FieldRefused: names the place of each refused id.  Missing and out of scope look the same.
     """
-    _require("driver", visible_drivers, ids, field=field, held=held, by=by)
+    _require(_("driver"), visible_drivers, ids, field=field, held=held, by=by)
 
 
 def require_riders(ids: Sequence[UUID], *, field: str, held: Collection[UUID] = (), by: Principal) -> None:
     """Do what `require_drivers` does, for ids of riders."""
-    _require("rider", visible_riders, ids, field=field, held=held, by=by)
+    _require(_("rider"), visible_riders, ids, field=field, held=held, by=by)
 
 
 def _visible(find: FindVisible | None, ids: Collection[UUID], by: Principal) -> set[UUID]:
@@ -62,7 +65,7 @@ def _visible(find: FindVisible | None, ids: Collection[UUID], by: Principal) -> 
 
 
 def _require(
-    kind: str,
+    kind: Template,
     visible: Callable[[Collection[UUID], Principal], set[UUID]],
     ids: Sequence[UUID],
     *,
@@ -73,6 +76,6 @@ def _require(
     new = {pk for pk in ids if pk not in held}
     missing = new - visible(new, by)
     if missing:
-        message = f"There is no such {kind}."
+        message = Message(_("There is no such %(record)s."), {"record": kind})
         places = [place for place, pk in enumerate(ids) if pk in missing]
         raise FieldRefused([Detail(field=f"{field}[{place}]", code="unknown", message=message) for place in places])

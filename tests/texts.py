@@ -53,7 +53,6 @@ def extracted(path: Path) -> polib.POFile:
         made = polib.pofile(str(copy), wrapwidth=WIDTH)
     catalogue = polib.pofile(str(path), wrapwidth=WIDTH)  # its head has the words to use
     catalogue.clear()
-    made.extend(entry for entry in polib.pofile(str(path)) if entry.msgctxt == "sentence")  # see lib/retelling.py
     for entry in sorted(made, key=lambda entry: (entry.msgid.casefold(), entry.msgctxt or "", entry.msgid)):
         entry.comment, entry.flags = "", [flag for flag in entry.flags if flag == "fuzzy"]
         catalogue.append(entry)

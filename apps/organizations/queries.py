@@ -20,7 +20,7 @@ from apps.organizations.models import (
 from apps.organizations.rules import stops
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
-from lib.messages import Text
+from lib.messages import Template
 
 
 def facilities(by: Principal) -> FacilityQuerySet:
@@ -122,7 +122,7 @@ def settled_stop(given: Mapping[str, Any], *, by: Principal, path: str) -> stops
     return stop
 
 
-def _unknown(field: str, message: Text) -> Detail:
+def _unknown(field: str, message: Template) -> Detail:
     return Detail(field=field, code="unknown", message=message)
 
 

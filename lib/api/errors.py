@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from lib.api.json import dumps
 from lib.errors import Code, Detail, DomainError
+from lib.messages import Message
 from lib.request_context import id_of
 
 DOCS: Final = "/docs/errors"
@@ -155,7 +156,7 @@ def flatten(failures: Any, path: str = "") -> Iterator[Detail]:
             yield from flatten(inner, path)
     else:
         code = getattr(failures, "code", None) or "invalid"
-        yield Detail(field=path or None, code=code, message=_sentence(path, str(failures)))
+        yield Detail(field=path or None, code=code, message=Message(_sentence(path, str(failures))))
 
 
 def _sentence(path: str, message: str) -> str:

@@ -21,6 +21,7 @@ from lib.api.serializers import In, Out
 from lib.api.views import ApiViewSet
 from lib.errors import NotFound
 from lib.ids import uuid7
+from lib.messages import Message
 from lib.scopes import Scope
 
 
@@ -70,7 +71,7 @@ class PayerViewSet(ApiViewSet):
         """Read one payer."""
         payer = Payer.objects.filter(pk=id).first()
         if payer is None:
-            raise NotFound("payer")
+            raise NotFound(Message("payer"))
         return self.answer(payer, version=7)
 
     def create(self, request: Request) -> Response:

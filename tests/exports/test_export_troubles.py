@@ -21,6 +21,7 @@ from apps.rides.rules.lifecycle import RideStatus
 from lib import replica
 from lib.access import Principal
 from lib.errors import NotFound, ScopeMissing
+from lib.messages import Message
 from tests import factories
 from tests.callers import TokenClient, api_with
 from tests.exports.exported import ask, body_of, exported, get
@@ -50,7 +51,7 @@ def test_lease_is_renewed_beside_the_work_even_after_a_failure(
 
     def wait(*given: Any, **named: Any) -> None:
         assert twice.wait(10)
-        raise NotFound("export")
+        raise NotFound(Message("export"))
 
     monkeypatch.setattr(export_runs, "BEAT_SECONDS", 0.001)
     monkeypatch.setattr(export_runs._Held, "beat", beat)

@@ -53,7 +53,9 @@ def test_ride_that_was_called_off_stays_so_while_its_successor_lives(supervisor:
     message = "The standing order has made another ride in place of this one: cancel that one first."
     assert (refused.value.code, refused.value.message) == (Code.RULE_VIOLATION, message)
     also = {"existingId": str(successor.pk)}
-    assert refused.value.details == [Detail(field="status", code="occurrence_taken", message=message, also=also)]
+    assert refused.value.details == [
+        Detail(field="status", code="occurrence_taken", message=refused.value.text, also=also)
+    ]
     assert traces(ride) == before
 
     cancelled = report_to(RideStatus.CANCELLED, reason_code="booking_error")

@@ -97,7 +97,7 @@ def change(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     by = principal_of(request)
     found = _found(schedule_id, by)
     if not found.is_of(by):
-        raise NotFound(_("schedule"))
+        raise NotFound(gettext_lazy("schedule"))
     was = schedule_validation.request_of(found)
     form = FORMS[found.kind](request.POST or None, by=by, was=was, initial={"version": found.version})
     if request.method == "POST" and form.is_valid():
@@ -177,7 +177,7 @@ def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpRespo
     """Hand the file of a run over, by a link that works once; who they are is asked first where riders are named."""
     by = principal_of(request)
     if not ScheduleRun.objects.visible_to(by).filter(schedule_id=schedule_id, export_id=export_id).exists():
-        raise NotFound(_("export"))
+        raise NotFound(gettext_lazy("export"))
     try:
         secret = downloads.link(export_id=export_id, by=by, at=timezone.now(), reauthenticated=is_proven(request))
     except RecentLoginRequired:
@@ -193,7 +193,7 @@ def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpRespo
 def _found(schedule_id: UUID, by: Principal) -> ReportSchedule:
     found = schedule_reports.schedules(by=by).filter(pk=schedule_id).first()
     if found is None:
-        raise NotFound(_("schedule"))
+        raise NotFound(gettext_lazy("schedule"))
     return found
 
 

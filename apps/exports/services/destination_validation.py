@@ -13,7 +13,7 @@ from apps.exports.services import uploads
 from lib.api.serializers import camel
 from lib.control_characters import has_control
 from lib.errors import Code, Detail, DomainError, InvalidInput
-from lib.messages import Text
+from lib.messages import Template
 from lib.outbound import BadUrl, Blocked, NameUnknown, allowed_addresses, check_form, check_host
 
 Kind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
@@ -33,7 +33,7 @@ class AddressBlocked(DomainError):
 
     code = Code.ENDPOINT_URL_BLOCKED
 
-    def __init__(self, field_name: str, detail_code: str, message: Text) -> None:
+    def __init__(self, field_name: str, detail_code: str, message: Template) -> None:
         detail = Detail(field=field_name, code=detail_code, message=message)
         super().__init__(detail.text, details=[detail])
 

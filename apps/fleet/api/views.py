@@ -214,7 +214,7 @@ class _CredentialViewSet(ApiViewSet):
         kind: type[Driver] | type[Vehicle] = Driver if self.subject is Subject.DRIVER else Vehicle
         owner = kind.objects.visible_to(self.principal).select_related("provider").filter(pk=owner_id).first()
         if owner is None:
-            raise NotFound(self.subject.value)
+            raise NotFound(_("driver") if self.subject is Subject.DRIVER else _("vehicle"))
         return owner
 
 

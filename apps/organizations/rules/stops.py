@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from lib.errors import Detail
-from lib.messages import Message, Text
+from lib.messages import Message, Template
 from lib.messages import gettext_lazy as _
 
 Stop = dict[str, Any]
@@ -131,7 +131,7 @@ def problems(stop: Mapping[str, Any], *, path: str) -> list[Detail]:
 
     Asked after `at_facility`, so that a stop at a facility needs no address of its own.
     """
-    found: list[tuple[str, str, Text]] = []
+    found: list[tuple[str, str, Template]] = []
     if not stop["addressLine1"] and (stop["lat"] is None or stop["lng"] is None):
         found.append(
             (

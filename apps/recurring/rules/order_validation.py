@@ -9,7 +9,7 @@ from apps.recurring.rules.draft import OrderDraft, TermsDraft
 from apps.recurring.rules.recurrence import FARTHEST_MOVE, instant
 from apps.rides.rules.draft import ServiceType
 from lib.errors import Detail
-from lib.messages import Message, Text
+from lib.messages import Message, Template
 from lib.messages import gettext_lazy as _
 
 SERVICES: Final = tuple(service.value for service in ServiceType if service is not ServiceType.HOSPITAL_DISCHARGE)
@@ -128,5 +128,5 @@ def _from_one_to(most: int) -> Message:
     return Message(_("%(field)s must be from 1 to %(most)s."), {"most": most})
 
 
-def _invalid(field: str, message: Text, code: str = "invalid") -> Detail:
+def _invalid(field: str, message: Template, code: str = "invalid") -> Detail:
     return Detail(field=field, code=code, message=message)

@@ -27,7 +27,7 @@ from apps.rides.rules import timing
 from apps.rides.services.booking import BoundToProviders
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound
-from lib.messages import FieldName, Message, Text
+from lib.messages import FieldName, Message, Template
 
 FARTHEST_SHIFT: Final = timedelta(days=731)
 _SELECTION_MISSING: Final = _("Select at least one standing order.")
@@ -195,7 +195,7 @@ def _overlap_problems(draft: ShiftDraft, other: CalendarShift) -> list[Detail]:
     return problems
 
 
-def _invalid(field: str, message: Text) -> Detail:
+def _invalid(field: str, message: Template) -> Detail:
     return Detail(field=field, code="invalid", message=message)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lib.choices import TextChoices
 from lib.errors import InvalidInput
-from lib.messages import FieldName, Text
+from lib.messages import FieldName, Template
 from lib.messages import gettext_lazy as _
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NEEDS_REASON: Final = frozenset({RiderStatus.INACTIVE, RiderStatus.ON_HOLD, Ride
 _OF_STATUS: Final[dict[str, Any]] = {"status_reason": "", "status_from": None, "status_until": None}
 
 
-def barred(rider: "Rider", day: date) -> Text | None:
+def barred(rider: "Rider", day: date) -> Template | None:
     """Say why a rider's record allows no ride on that service date; None where it does."""
     begins, ends = rider.status_from, rider.status_until
     holds = (begins is None or begins <= day) and (ends is None or day <= ends)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from apps.organizations.rules import stops
 from apps.rides.rules.draft import RideDraft
 from lib.errors import Detail
-from lib.messages import FieldName, Message, Text
+from lib.messages import FieldName, Message, Template
 from lib.messages import gettext_lazy as _
 
 OLDEST_PICKUP: Final = timedelta(days=1)  # a ride that has just been driven may still be entered
@@ -35,7 +35,7 @@ class Question(StrEnum):
     AUTHORIZATION_EXPIRED = "authorization_expired"
 
 
-IN_WORDS: Final[Mapping[Question, Text]] = {
+IN_WORDS: Final[Mapping[Question, Template]] = {
     Question.FACILITY_REVIEW: _("The facility looks at every booking."),
     Question.LEAD_TIME: _("The pickup is nearer than the facility's lead time."),
     Question.SERVICE_AREA: _("A stop lies outside the service area."),
@@ -148,9 +148,9 @@ def _vehicle(draft: RideDraft, mobility: str) -> list[Detail]:
     return []
 
 
-def _invalid(field: str, message: Text) -> Detail:
+def _invalid(field: str, message: Template) -> Detail:
     return Detail(field=field, code="invalid", message=message)
 
 
-def _required(field: str, message: Text) -> Detail:
+def _required(field: str, message: Template) -> Detail:
     return Detail(field=field, code="required", message=message)

@@ -19,7 +19,7 @@ from apps.rides.rules.facts import (
     VehicleFacts,
 )
 from apps.rides.rules.travel import drive_minutes
-from lib.messages import Message, Text, all_of
+from lib.messages import Message, Template, all_of
 from lib.messages import gettext_lazy as _
 
 # Steps a rider who does not walk unaided can be helped over by one person.
@@ -83,7 +83,7 @@ class Violation:
 
     code: ViolationCode
     kind: Kind
-    message: Text
+    message: Template
     subject_id: UUID
 
 
@@ -102,7 +102,7 @@ class Pairing:
 
 
 # What a check finds: words, and the id of what they are about.
-Findings = Iterator[tuple[Text, UUID]]
+Findings = Iterator[tuple[Template, UUID]]
 
 
 def _inactive(pair: Pairing) -> Findings:
@@ -209,7 +209,7 @@ def _excluded(pair: Pairing) -> Findings:
 
 def _alone(pair: Pairing) -> Findings:
     needs = pair.needs
-    reasons: list[tuple[Text, bool]] = [
+    reasons: list[tuple[Template, bool]] = [
         (_("a stretcher"), needs.on_stretcher),
         (_("a bariatric rider"), needs.bariatric),
         (Message(_("%(steps)s steps"), {"steps": needs.steps}), needs.steps > STEPS_FOR_ONE_PERSON),
@@ -311,8 +311,8 @@ def violations(
     ]
 
 
-def _clash(mine: RideSlot, other: RideSlot, who: Text) -> Text:
-    """Say why two rides cannot be driven one after the other, or nothing.
+def _clash(mine: RideSlot, other: RideSlot, who: Template) -> Template | None:
+    """Say why two rides cannot be driven one after the other; None if they can.
 
     The later one may begin as late as its window ends; where a place is not known, only overlap counts.
     """
@@ -321,10 +321,10 @@ def _clash(mine: RideSlot, other: RideSlot, who: Text) -> Text:
     first, second = (mine, other) if mine.span.starts_at < other.span.starts_at else (other, mine)
     needed = drive_minutes(first.dropoff, second.pickup)
     if needed is None:
-        return ""
+        return None
     spare = (second.latest_pickup_at - first.span.ends_at).total_seconds() / 60
     if needed <= spare:
-        return ""
+        return None
     where = _("from the ride before") if first is other else _("to the ride after")
     return Message(
         _("%(person)s needs %(needed)s min %(where)s and has %(spare)s."),
@@ -367,15 +367,15 @@ def _duty_with(mine: Span, others: list[Span]) -> timedelta:
     return ends_at - starts_at
 
 
-def _role_word(pair: Pairing, person: DriverFacts) -> Text:
+def _role_word(pair: Pairing, person: DriverFacts) -> Template:
     return _("driver") if person is pair.driver else _("attendant")
 
 
-def _role(pair: Pairing, person: DriverFacts) -> Text:
+def _role(pair: Pairing, person: DriverFacts) -> Template:
     return _("The driver") if person is pair.driver else _("The attendant")
 
 
-def _who(pair: Pairing, other: RideSlot) -> Text:
+def _who(pair: Pairing, other: RideSlot) -> Template:
     """Name who of the pairing is taken by the other ride."""
     on_it = {other.driver_id, *other.attendant_ids}
     for person in pair.crew:
@@ -384,7 +384,7 @@ def _who(pair: Pairing, other: RideSlot) -> Text:
     return _("The vehicle")
 
 
-def _gap_text(gap: CredentialGap) -> Text:
+def _gap_text(gap: CredentialGap) -> Template:
     paper = CredentialType(gap.type).label
     if gap.status is CredentialStatus.EXPIRED and gap.expires_on is not None:
         return Message(
@@ -394,7 +394,7 @@ def _gap_text(gap: CredentialGap) -> Text:
     return Message(template, {"paper": paper})
 
 
-def _spaces_in_words(needs: RideNeeds) -> Text:
+def _spaces_in_words(needs: RideNeeds) -> Template:
     spaces = needs.spaces
     counted = (
         (_("%(count)s ambulatory"), spaces.ambulatory),

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from apps.riders.rules.needs import Mobility
 from apps.rides.rules.lifecycle import SOFT_GUARDS, Guard
-from lib.messages import Message, Text, all_of, ngettext_lazy
+from lib.messages import Message, Template, all_of, ngettext_lazy
 from lib.messages import gettext_lazy as _
 
 CORRECTION_WINDOW = timedelta(hours=72)  # `correctionWindowHours`
@@ -77,7 +77,7 @@ class Facts:
     facility_wait_minutes: int | None
     arrived_at: datetime | None
     contact_attempts: tuple[ContactAttempt, ...] = ()
-    lapsed_credentials: tuple[Text, ...] = ()
+    lapsed_credentials: tuple[Template, ...] = ()
     vehicle_in_service: bool = True
     securement_confirmed: bool = False
     proof_missing: tuple[str, ...] = ()  # as `documentation.missing_at` names it
@@ -91,7 +91,7 @@ class Failed:
     """A guard that is not met.  `soft` ones give way to an override with a reason."""
 
     guard: Guard
-    message: Text
+    message: Template
 
     @property
     def soft(self) -> bool:
@@ -117,19 +117,19 @@ def wait_minutes(*, own: int | None, will_call: bool, service_type: str, at_faci
     return WAIT_AT_FACILITY_MINUTES if at_facility else WAIT_AT_HOME_MINUTES
 
 
-def _will_call_released(facts: Facts) -> Text | None:
+def _will_call_released(facts: Facts) -> Template | None:
     if facts.will_call and facts.ready_at is None:
         return _("The rider has not been released: the facility or rider says ready first.")
     return None
 
 
-def _credentials_valid(facts: Facts) -> Text | None:
+def _credentials_valid(facts: Facts) -> Template | None:
     if facts.lapsed_credentials:
         return Message(_("Not valid today: %(credentials)s."), {"credentials": facts.lapsed_credentials})
     return None
 
 
-def _vehicle_in_service(facts: Facts) -> Text | None:
+def _vehicle_in_service(facts: Facts) -> Template | None:
     return None if facts.vehicle_in_service else _("The vehicle is not in service.")
 
 
@@ -139,7 +139,7 @@ def held_back_by(checklist: Mapping[str, Any], *, oxygen_uses: bool) -> list[str
     return [item for item in wanted if checklist.get(item) is not True]
 
 
-def _discharge_checklist(facts: Facts) -> Text | None:
+def _discharge_checklist(facts: Facts) -> Template | None:
     """Asked when a will-call is released, or else when the vehicle departs."""
     if facts.service_type != "hospital_discharge" or facts.ready_at is not None:
         return None
@@ -148,18 +148,18 @@ def _discharge_checklist(facts: Facts) -> Text | None:
     return Message(_("Checklist: %(items)s."), {"items": all_of(open_items)}) if open_items else None
 
 
-def _securement_confirmed(facts: Facts) -> Text | None:
+def _securement_confirmed(facts: Facts) -> Template | None:
     if facts.mobility in SECURED and not facts.securement_confirmed:
         return _("The driver has not confirmed that the rider's chair or stretcher is secured.")
     return None
 
 
-def _pickup_proof(facts: Facts) -> Text | None:
+def _pickup_proof(facts: Facts) -> Template | None:
     missing = [text for name, text in _PROOF_IN_WORDS.items() if name in facts.proof_missing]
     return Message(_("The payer wants at the pickup: %(proof)s."), {"proof": missing}) if missing else None
 
 
-def _arrived_in_window(facts: Facts) -> Text | None:
+def _arrived_in_window(facts: Facts) -> Template | None:
     """A vehicle that came late cannot make a no-show: the ride ends unfulfilled, late_rider_left (PL, DR1)."""
     latest = facts.promised_pickup_by if facts.will_call and facts.promised_pickup_by else facts.window_ends_at
     if facts.arrived_at is None or facts.arrived_at > latest:
@@ -167,7 +167,7 @@ def _arrived_in_window(facts: Facts) -> Text | None:
     return None
 
 
-def _waited_long_enough(facts: Facts) -> Text | None:
+def _waited_long_enough(facts: Facts) -> Template | None:
     """Firm rides wait from the later of arrival and pickup time; released will-call from arrival."""
     if facts.arrived_at is None:
         return _("No arrival at the pickup has been recorded.")
@@ -178,7 +178,7 @@ def _waited_long_enough(facts: Facts) -> Text | None:
     return None
 
 
-def _contact_attempted(facts: Facts) -> Text | None:
+def _contact_attempted(facts: Facts) -> Template | None:
     """One attempt; two for discharge and dialysis, one of them to the facility."""
     strict = facts.service_type in ("hospital_discharge", "dialysis")
     wanted = 2 if strict else 1
@@ -190,23 +190,23 @@ def _contact_attempted(facts: Facts) -> Text | None:
     return None
 
 
-def _handoff_named(facts: Facts) -> Text | None:
+def _handoff_named(facts: Facts) -> Template | None:
     if facts.handoff_required and not facts.handoff_name:
         return _("The rider is handed to a person: who took over has to be named.")
     return None
 
 
-def _rider_location_known(facts: Facts) -> Text | None:
+def _rider_location_known(facts: Facts) -> Template | None:
     return None if facts.rider_location_given else _("Say where the rider is now.")
 
 
-def _correction_window_open(facts: Facts) -> Text | None:
+def _correction_window_open(facts: Facts) -> Template | None:
     if facts.ended_at is not None and facts.at - facts.ended_at > CORRECTION_WINDOW:
         return _("Endings can be corrected for 72 hours.")
     return None
 
 
-CHECKS: Final[Mapping[Guard, Callable[[Facts], Text | None]]] = {
+CHECKS: Final[Mapping[Guard, Callable[[Facts], Template | None]]] = {
     Guard.WILL_CALL_RELEASED: _will_call_released,
     Guard.CREDENTIALS_VALID: _credentials_valid,
     Guard.VEHICLE_IN_SERVICE: _vehicle_in_service,

@@ -441,7 +441,7 @@ def _lock_riders(drafts: Sequence[RideDraft], by: Principal) -> None:
 def _placed(refusal: DomainError, position: int) -> list[Detail]:
     """Say in every detail which ride of the request it speaks of."""
     if not refusal.details:
-        return [Detail(field=f"rides[{position}]", code="refused", message=refusal.message)]
+        return [Detail(field=f"rides[{position}]", code="refused", message=refusal.text)]
     return legs.prefixed(refusal.details, f"rides[{position}].")
 
 

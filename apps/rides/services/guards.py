@@ -21,7 +21,7 @@ from apps.rides.services import documents, eligibility_checks
 from apps.rides.services.eligibility_checks import Override
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
-from lib.messages import Message, Text, lowered
+from lib.messages import Message, Template, Text, lowered
 
 
 class GuardFailed(DomainError):
@@ -107,7 +107,7 @@ def _standing(ride: Ride) -> tuple[str, str]:
     return activation or "", vehicle_status or ""
 
 
-def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[Text, ...]:
+def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[Template, ...]:
     """Name what keeps driver or vehicle off the road on the local day of the step.  One query."""
     today = occurred_at.astimezone(ZoneInfo(ride.timezone)).date()
     # Whoever is to depart has both: `ride_underway_has_driver_and_vehicle`.

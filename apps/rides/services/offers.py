@@ -137,7 +137,7 @@ def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal, expe
     found = list(offers[:2])
     if not found:
         # To those who cannot see the ride it is the ride that is not there, whoever has an offer of it.
-        raise NotFound("offer" if Ride.objects.visible_to(by).filter(pk=ride_id).exists() else "ride")
+        raise NotFound(_("offer") if Ride.objects.visible_to(by).filter(pk=ride_id).exists() else _("ride"))
     if expected_version is not None and expected_version != ride.version:
         raise StaleVersion(ride.version)
     if len(found) > 1:

@@ -18,7 +18,7 @@ from lib import outbound
 from lib.access import Phi, Principal
 from lib.control_characters import has_control
 from lib.errors import Code, Detail, DomainError, InvalidInput
-from lib.messages import Text
+from lib.messages import Template
 from lib.outbound import BadUrl, Blocked, NameUnknown, Rules
 
 
@@ -27,7 +27,7 @@ class EndpointUrlBlocked(DomainError):
 
     code = Code.ENDPOINT_URL_BLOCKED
 
-    def __init__(self, detail_code: str, message: Text) -> None:
+    def __init__(self, detail_code: str, message: Template) -> None:
         detail = Detail(field="url", code=detail_code, message=message)
         super().__init__(detail.text, details=[detail])
 

@@ -13,6 +13,7 @@ from apps.exports.models import ExportDestination
 from apps.exports.models.destinations import UploadErrorCode
 from lib.errors import NotFound
 from lib.ids import uuid7
+from lib.messages import Message
 from tests.console.visits import text_of, told, visitor
 from tests.exports import places
 from tests.exports.destinations import servers
@@ -195,7 +196,7 @@ def test_destination_that_goes_while_its_form_is_open_is_not_found(monkeypatch: 
 
     def removed(**given: Any) -> Any:
 
-        raise NotFound("export destination")
+        raise NotFound(Message("export destination"))
 
     monkeypatch.setattr("apps.exports.services.destinations.change", removed)
 

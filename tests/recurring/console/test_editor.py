@@ -18,6 +18,7 @@ from apps.rides.models import Ride
 from lib.access import system
 from lib.errors import NotFound
 from lib.ids import uuid7
+from lib.messages import Message
 from tests import factories
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
@@ -347,7 +348,7 @@ def test_order_that_vanishes_while_it_is_changed_is_not_found(
     order = cast.order(centre, rider)
 
     def gone(*args: Any, **kwargs: Any) -> Any:
-        raise NotFound("standing order")
+        raise NotFound(Message("standing order"))
 
     monkeypatch.setattr(edit_order, "change", gone)
     monkeypatch.setattr(create_order, "create", gone)

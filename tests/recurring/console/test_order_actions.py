@@ -15,6 +15,7 @@ from apps.rides.models import Ride
 from apps.rides.services import booking, editing
 from lib.access import system
 from lib.errors import NotFound
+from lib.messages import Message
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
 from tests.recurring import cast
@@ -279,7 +280,7 @@ def test_order_that_vanishes_meanwhile_is_not_found(
     """Membership may end between the look at the order and its lock."""
 
     def gone(*args: Any, **kwargs: Any) -> Any:
-        raise NotFound("standing order")
+        raise NotFound(Message("standing order"))
 
     monkeypatch.setattr(edit_order, "activate", gone)
 
