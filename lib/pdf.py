@@ -1,11 +1,11 @@
-"""Paper: HTML as tagged PDF (PDF/UA-1), by WeasyPrint, which uses the system's Pango."""
+"""HTML as tagged PDF (PDF/UA-1), by WeasyPrint, which uses the system's Pango."""
 
 from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
 
-PAPER: Final = Path(settings.BASE_DIR) / "templates" / "paper.css"  # what all papers share
+BASE_STYLE: Final = Path(settings.BASE_DIR) / "templates" / "pdf.css"  # shared by all documents
 _VARIANT: Final = "pdf/ua-1"
 
 
@@ -14,7 +14,7 @@ class PangoMissing(Exception):
 
 
 def write(html: str, *, style: Path) -> bytes:
-    """Lay a whole document out with the styles of all papers and its own.  Nothing is fetched: it refers to no file.
+    """Lay a whole document out with the shared styles and its own.  Nothing is fetched: it refers to no file.
 
     Raises:
         PangoMissing: as it says.
@@ -25,10 +25,10 @@ def write(html: str, *, style: Path) -> bytes:
     except OSError as error:
         raise PangoMissing from error
     document = HTML(string=html, url_fetcher=_nothing)
-    styles = [CSS(filename=str(one)) for one in (PAPER, style)]
+    styles = [CSS(filename=str(one)) for one in (BASE_STYLE, style)]
     written: bytes = document.write_pdf(stylesheets=styles, pdf_variant=_VARIANT)
     return written
 
 
 def _nothing(url: str, *_: Any, **__: Any) -> Any:
-    raise ValueError("a document for paper refers to no other file")
+    raise ValueError("a PDF document refers to no other file")

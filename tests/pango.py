@@ -1,4 +1,4 @@
-"""Tests of paper are skipped where the system has no Pango."""
+"""Skips tests of PDF files if the system has no Pango."""
 
 from importlib import import_module
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def needed() -> None:
-    """Skip the test, or the module that is being imported, where what lays paper out does not load."""
+    """Skip the test, or the module that is being imported, if Pango does not load."""
     try:
         import_module("weasyprint")
     except OSError:

@@ -127,11 +127,11 @@ def test_f1_run_sheet_of_forty_rides_takes_under_three_seconds(desk: Inspector) 
         written = BytesIO(answer.body())
 
     assert (answer.status, answer.headers["content-type"]) == (200, "application/pdf")
-    paper = PdfReader(written)
-    text = " ".join(one.extract_text() for one in paper.pages)
+    pdf = PdfReader(written)
+    text = " ".join(one.extract_text() for one in pdf.pages)
     assert re.findall(r"Quill\d\d", text) == [f"Quill{number:02}" for number in range(40)]
-    assert f"1 / {len(paper.pages)}" in text
-    root = cast(Any, paper.trailer["/Root"])
+    assert f"1 / {len(pdf.pages)}" in text
+    root = cast(Any, pdf.trailer["/Root"])
     assert root["/MarkInfo"]["/Marked"]
     assert re.search(rb"pdfuaid:part\W+1\b", root["/Metadata"].get_data())
     assert 0 < took <= 3

@@ -194,7 +194,7 @@ def test_work_opens_to_the_days_of_a_driver(desk: Inspector) -> None:
         assert faults(page) == []
 
 
-def test_paper_is_offered_beside_the_file(desk: Inspector) -> None:
+def test_pdf_is_offered_beside_the_file(desk: Inspector) -> None:
     with desk.context() as context:
         page = context.new_page()
         page.goto(f"{desk.url}{PAGE}pickupOnTimeRate/?{NOVEMBER}")

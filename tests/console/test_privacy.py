@@ -116,8 +116,8 @@ def test_what_is_done_to_a_ride_and_what_is_found_is_told_by_initials(scene: Sce
     assert LAST not in found + said.content.decode()
 
 
-def test_papers_and_the_booking_desk_name_whole(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_sheet, "paper", str.encode)
+def test_printed_pages_and_booking_show_whole_names(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_sheet, "pdf_of", str.encode)
     scene.switch("on")
 
     desk = scene.read(f"/console/book/?rider={scene.waiting.rider_id}")

@@ -43,15 +43,15 @@ def folder(settings: Any, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def papers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Write documents as they are, instead of laying them out: which ones is what most tests ask."""
     written: list[str] = []
 
-    def paper(document: str) -> bytes:
+    def pdf_of(document: str) -> bytes:
         written.append(document)
         return document.encode()
 
-    monkeypatch.setattr(run_sheet, "paper", paper)
+    monkeypatch.setattr(run_sheet, "pdf_of", pdf_of)
     return written
 
 
@@ -111,7 +111,7 @@ def test_the_pack_has_every_sheet_and_all_rides_of_two_days(folder: Path) -> Non
     assert only["Appointment"] == "2026-11-21T10:00-06:00"
 
 
-def test_what_lies_open_in_it_names_nobody(folder: Path, papers: list[str]) -> None:
+def test_what_lies_open_in_it_names_nobody(folder: Path, rendered: list[str]) -> None:
     ride = _driven()
 
     _make()
@@ -126,7 +126,7 @@ def test_what_lies_open_in_it_names_nobody(folder: Path, papers: list[str]) -> N
     assert (folder / "sheets").stat().st_mode & 0o077 == 0
 
 
-def test_the_row_and_the_trail_say_what_was_made(folder: Path, papers: list[str]) -> None:
+def test_the_row_and_the_trail_say_what_was_made(folder: Path, rendered: list[str]) -> None:
     _driven()
     factories.RideFactory.create()
 
@@ -149,14 +149,14 @@ def test_without_a_passphrase_there_is_none(folder: Path, settings: Any) -> None
     assert not DowntimePack.objects.exists()
 
 
-def test_the_next_one_is_made_before_a_quarter_of_an_hour_is_over(papers: list[str]) -> None:
+def test_the_next_one_is_made_before_a_quarter_of_an_hour_is_over(rendered: list[str]) -> None:
     found = [_make(NOW + minutes * MINUTE) for minutes in (0, 5, 9, 10, 11)]
 
     assert found == [Outcome.MADE, Outcome.NOT_YET, Outcome.NOT_YET, Outcome.MADE, Outcome.NOT_YET]
     assert _make(NOW + 11 * MINUTE, due=False) is Outcome.MADE
 
 
-def test_four_packs_are_kept(folder: Path, papers: list[str]) -> None:
+def test_four_packs_are_kept(folder: Path, rendered: list[str]) -> None:
     for count in range(6):
         _make(NOW + count * 15 * MINUTE)
 
@@ -165,34 +165,34 @@ def test_four_packs_are_kept(folder: Path, papers: list[str]) -> None:
     ]
 
 
-def test_only_sheets_that_changed_are_laid_out_again(folder: Path, papers: list[str]) -> None:
+def test_only_sheets_that_changed_are_laid_out_again(folder: Path, rendered: list[str]) -> None:
     rides = [_driven() for _ in range(3)]
     _make()
     before = _newest(folder)
     Ride.objects.filter(pk=rides[1].pk).update(driver_notes="Ring twice")
-    papers.clear()
+    rendered.clear()
 
     _make(NOW + 15 * MINUTE)
 
-    assert len(papers) == 1
-    assert "Ring twice" in papers[0]
+    assert len(rendered) == 1
+    assert "Ring twice" in rendered[0]
     after = _newest(folder)
     assert sum(after[name] != content for name, content in before.items() if name.endswith(".pdf")) == 1
     assert len(list((folder / "sheets").glob("*.zip"))) == 3  # and none of before
 
 
-def test_another_passphrase_makes_all_of_them_anew(folder: Path, papers: list[str], settings: Any) -> None:
+def test_another_passphrase_makes_all_of_them_anew(folder: Path, rendered: list[str], settings: Any) -> None:
     _driven()
     _make()
     settings.DOWNTIME_PASSPHRASE = "another " + PASSPHRASE
 
     _make(NOW + 15 * MINUTE)
 
-    assert len(papers) == 2
+    assert len(rendered) == 2
     assert sealed_zip.read((folder / _packs(folder)[-1]).read_bytes(), "another " + PASSPHRASE)
 
 
-def test_a_kept_sheet_that_does_not_open_is_laid_out_again(folder: Path, papers: list[str]) -> None:
+def test_a_kept_sheet_that_does_not_open_is_laid_out_again(folder: Path, rendered: list[str]) -> None:
     _driven()
     _make()
     (kept,) = (folder / "sheets").glob("*.zip")
@@ -200,17 +200,17 @@ def test_a_kept_sheet_that_does_not_open_is_laid_out_again(folder: Path, papers:
 
     assert _make(NOW + 15 * MINUTE) is Outcome.MADE
 
-    assert len(papers) == 2
+    assert len(rendered) == 2
 
 
-def test_many_new_sheets_are_laid_out_in_portions(folder: Path, papers: list[str]) -> None:
+def test_many_new_sheets_are_laid_out_in_portions(folder: Path, rendered: list[str]) -> None:
     for _ in range(3):
         _driven()
 
     found = [_make(seconds=0) for _ in range(4)]
 
     assert found == [Outcome.MORE, Outcome.MORE, Outcome.MADE, Outcome.NOT_YET]
-    assert len(papers) == 3
+    assert len(rendered) == 3
     assert DowntimePack.objects.get().sheets == 3
 
 
@@ -220,7 +220,7 @@ def test_a_server_without_pango_packs_the_tables(folder: Path, monkeypatch: pyte
     def missing(document: str) -> bytes:
         raise pdf.PangoMissing
 
-    monkeypatch.setattr(run_sheet, "paper", missing)
+    monkeypatch.setattr(run_sheet, "pdf_of", missing)
 
     assert _make() is Outcome.MADE
 
@@ -229,20 +229,20 @@ def test_a_server_without_pango_packs_the_tables(folder: Path, monkeypatch: pyte
     assert (row.without_sheets, row.sheets, row.rides) == (True, 0, 1)
 
 
-def test_before_four_in_the_morning_it_is_still_yesterday(folder: Path, papers: list[str]) -> None:
+def test_before_four_in_the_morning_it_is_still_yesterday(folder: Path, rendered: list[str]) -> None:
     _make(dt.datetime(2026, 11, 21, 9, 30, tzinfo=dt.UTC))  # 03:30 in Chicago
 
     assert {"rides-2026-11-20.csv", "rides-2026-11-21.csv"} <= set(_newest(folder))
 
 
-def test_who_was_killed_at_work_is_followed_after_a_while(papers: list[str]) -> None:
+def test_who_was_killed_at_work_is_followed_after_a_while(rendered: list[str]) -> None:
     DowntimePack.objects.create(claim_id=uuid4(), lease_until=NOW + MINUTE)
 
     assert [_make(), _make(NOW + MINUTE)] == [Outcome.NOT_YET, Outcome.MADE]
 
 
 def test_a_folder_that_takes_nothing_is_told_and_tried_again(
-    folder: Path, papers: list[str], caplog: pytest.LogCaptureFixture
+    folder: Path, rendered: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     folder.write_text("no folder")
 
@@ -260,7 +260,7 @@ def test_a_folder_that_takes_nothing_is_told_and_tried_again(
 
 
 def test_each_pack_is_copied_to_the_configured_place(
-    folder: Path, papers: list[str], settings: Any, tmp_path: Path
+    folder: Path, rendered: list[str], settings: Any, tmp_path: Path
 ) -> None:
     share = tmp_path / "share"
     share.mkdir()
@@ -280,7 +280,7 @@ def test_each_pack_is_copied_to_the_configured_place(
 
 
 def test_a_share_that_is_away_is_told_and_the_pack_stands(
-    folder: Path, papers: list[str], settings: Any, tmp_path: Path
+    folder: Path, rendered: list[str], settings: Any, tmp_path: Path
 ) -> None:
     settings.DOWNTIME_COPY_DIR = str(tmp_path / "share")
 
@@ -294,7 +294,7 @@ def test_a_share_that_is_away_is_told_and_the_pack_stands(
     assert not Alert.objects.open().exists()
 
 
-def test_beat_wakes_it_often_enough(folder: Path, papers: list[str]) -> None:
+def test_beat_wakes_it_often_enough(folder: Path, rendered: list[str]) -> None:
     with time_machine.travel(NOW, tick=False):
         tasks.make_downtime_pack()
 
@@ -307,11 +307,11 @@ def test_many_workers_at_once_make_one(folder: Path, monkeypatch: pytest.MonkeyP
     _driven()
     together, written = threading.Barrier(4), []
 
-    def paper(document: str) -> bytes:
+    def pdf_of(document: str) -> bytes:
         written.append(document)
         return document.encode()
 
-    monkeypatch.setattr(run_sheet, "paper", paper)
+    monkeypatch.setattr(run_sheet, "pdf_of", pdf_of)
 
     def one(_: int) -> Outcome:
         try:

@@ -23,7 +23,7 @@ def folder(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     settings.DOWNTIME_PASSPHRASE = PASSPHRASE
     settings.DOWNTIME_DIR = tmp_path / "packs"
     settings.DOWNTIME_COPY_DIR = ""
-    monkeypatch.setattr(run_sheet, "paper", str.encode)
+    monkeypatch.setattr(run_sheet, "pdf_of", str.encode)
     return tmp_path / "packs"
 
 

@@ -34,14 +34,14 @@ def _address(ride: Ride, day: str = "") -> str:
     return f"/console/board/drivers/{ride.driver_id}/run-sheet.pdf{day}"
 
 
-def _paper(client: Client, ride: Ride) -> PdfReader:
+def _pdf(client: Client, ride: Ride) -> PdfReader:
     answer = client.get(_address(ride))
     assert (answer.status_code, answer["Content-Type"]) == (200, "application/pdf")
     return PdfReader(BytesIO(answer.content))
 
 
-def _text(paper: PdfReader) -> str:
-    return " ".join(" ".join(page.extract_text() for page in paper.pages).split())
+def _text(pdf: PdfReader) -> str:
+    return " ".join(" ".join(page.extract_text() for page in pdf.pages).split())
 
 
 def test_f1_the_sheet_has_every_ride_in_order_is_tagged_and_in_the_trail(desk: Client) -> None:
@@ -52,15 +52,15 @@ def test_f1_the_sheet_has_every_ride_in_order_is_tagged_and_in_the_trail(desk: C
         factories.put_driver_on(ride, driver=driver, vehicle=vehicle)
     factories.put_driver_on(factories.RideFactory.create())
 
-    paper = _paper(desk, rides[0])
+    pdf = _pdf(desk, rides[0])
 
-    text = _text(paper)
+    text = _text(pdf)
     names = [text.index(ride.rider.last_name) for ride in (rides[1], rides[2], rides[0])]
     assert names == sorted(names)
     assert "3 rides" in text
     assert f"Made {NOW.astimezone(dt.timezone(dt.timedelta(hours=-6))):%Y-%m-%d %H:%M} for person" in text
     assert "1 / 1" in text
-    root = cast(Any, paper.trailer["/Root"])
+    root = cast(Any, pdf.trailer["/Root"])
     assert root["/MarkInfo"]["/Marked"]
     assert b"pdfuaid:part" in root["/Metadata"].get_data()
     row = AuditEntry.objects.get(action="rides.run_sheet")
@@ -83,7 +83,7 @@ def test_a_ride_says_whom_to_ask_for_and_what_opens_the_door(desk: Client) -> No
     legs.seal_access(ride, pickup={"accessCode": "4711"}, dropoff=None)
     ride.save()
 
-    text = _text(_paper(desk, ride))
+    text = _text(_pdf(desk, ride))
 
     for said in (
         "Will-call: wait for dispatch", "due 15:00", "Dock, Unit 4W, Room 12, 3 steps", "Call first",
@@ -102,7 +102,7 @@ def test_a_discharge_says_its_door_and_where_in_the_house_they_meet(desk: Client
     ride.save()
     factories.put_driver_on(ride)
 
-    text = _text(_paper(desk, ride))
+    text = _text(_pdf(desk, ride))
 
     assert "Bay 2, Unit 4 West, Room 417, Meet at: The desk of the unit" in text
     assert "Front" not in text
@@ -129,10 +129,10 @@ def test_without_pango_it_is_said_and_nothing_breaks(desk: Client, monkeypatch: 
     monkeypatch.setattr(sys, "meta_path", [Without(), *sys.meta_path])
     answer = desk.get(_address(ride), follow=True)
 
-    assert "need Pango on the server" in told(answer)[0]
+    assert "need Pango, which is not installed on the server" in told(answer)[0]
     assert not AuditEntry.objects.filter(action="rides.run_sheet").exists()
 
 
-def test_a_document_for_paper_fetches_nothing(tmp_path: object) -> None:
+def test_pdf_document_fetches_nothing(tmp_path: object) -> None:
     with pytest.raises(ValueError, match="refers to no other file"):
         pdf._nothing("file:///etc/passwd")

@@ -16,7 +16,7 @@ from tests.callers import TokenClient, api_with, error_of
 from tests.factories import NOW
 from tests.reporting import legs
 from tests.reporting.golden import MONTH
-from tests.reporting.test_golden_month import PAPER, month
+from tests.reporting.test_golden_month import EXPECTED, month
 
 __all__ = ["month"]  # the fixture
 
@@ -41,7 +41,7 @@ def _without_addresses(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**bare(one), "parts": {name: bare(part) for name, part in one["parts"].items()}} for one in figures]
 
 
-def test_facility_kpis_are_those_of_paper(api: TokenClient, month: legs.Cast) -> None:
+def test_facility_kpis_match_the_golden_month(api: TokenClient, month: legs.Cast) -> None:
     body = read(api, f"facility-kpis?{PERIOD}")
 
     (row,) = body["data"]
@@ -49,7 +49,7 @@ def test_facility_kpis_are_those_of_paper(api: TokenClient, month: legs.Cast) ->
     assert {
         key: (one["value"], one["numerator"], one["denominator"], one["excluded"])
         for key, one in by_key(row["figures"]).items()
-    } == PAPER
+    } == EXPECTED
     assert _without_addresses(body["total"]) == _without_addresses(row["figures"])
     assert {(one["value"], one["denominator"]) for one in row["before"]} == {(None, 0)}
     assert {(one["definitionVersion"], one["asOf"]) for one in row["figures"]} == {("kpi-1", AS_OF)}
@@ -94,7 +94,7 @@ def test_trend_by_day_sums_to_the_month(api: TokenClient, month: legs.Cast) -> N
     body = read(api, f"trends?{PERIOD}&kpi=pickupOnTimeRate&by=day")
 
     numbers = [(one["figures"][0]["numerator"], one["figures"][0]["denominator"]) for one in body["data"]]
-    assert (sum(one for one, _ in numbers), sum(one for _, one in numbers)) == PAPER["pickupOnTimeRate"][1:3]
+    assert (sum(one for one, _ in numbers), sum(one for _, one in numbers)) == EXPECTED["pickupOnTimeRate"][1:3]
     assert (body["by"], body["data"][0]["key"], len(body["data"])) == ("day", ["2026-11-01"], 25)
 
 

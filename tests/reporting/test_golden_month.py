@@ -28,7 +28,7 @@ from tests.reporting.golden import MONTH
 FIRST, LAST = dt.date(2026, 11, 1), dt.date(2026, 11, 30)
 
 # key: value, numerator, denominator, excluded in the order of the definition
-PAPER: Final[dict[str, tuple[float | None, int | None, int, dict[str, int]]]] = {
+EXPECTED: Final[dict[str, tuple[float | None, int | None, int, dict[str, int]]]] = {
     # 35 completed of 35 + 8
     "fulfillmentRate": (0.814, 35, 43, {"not_booked": 5, "cancelled": 7, "no_show": 4, "not_ended": 1}),
     # of 60 - 5 - 2
@@ -172,15 +172,15 @@ def shown(figure: Figure) -> tuple[Any, ...]:
     return figure.value, figure.numerator, figure.denominator, dict(figure.excluded)
 
 
-def test_paper_knows_every_figure() -> None:
-    assert PAPER.keys() == KPI_BY_KEY.keys()
+def test_golden_month_covers_every_figure() -> None:
+    assert EXPECTED.keys() == KPI_BY_KEY.keys()
     assert len(MONTH) == 60
 
 
-def test_every_figure_is_what_paper_says(month: legs.Cast) -> None:
+def test_every_figure_matches_the_golden_month(month: legs.Cast) -> None:
     found = figures(month)
 
-    assert {key: shown(figure) for key, figure in found.items()} == PAPER
+    assert {key: shown(figure) for key, figure in found.items()} == EXPECTED
     assert {
         key: {name: (part.value, part.numerator, part.denominator) for name, part in figure.parts.items()}
         for key, figure in found.items()
@@ -204,7 +204,7 @@ def test_ride_that_was_ended_by_mistake_counts_as_what_it_was_corrected_to(
     rollups.refresh(by=system(), at=NOW)
 
     assert shown(wrong["fulfillmentRate"])[:3] == (0.7907, 34, 43)
-    assert {key: shown(figure) for key, figure in figures(month, Basis.LIVE).items()} == PAPER
+    assert {key: shown(figure) for key, figure in figures(month, Basis.LIVE).items()} == EXPECTED
 
 
 def test_what_counts_and_what_is_left_out_are_all_legs(month: legs.Cast) -> None:

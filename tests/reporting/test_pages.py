@@ -25,7 +25,7 @@ from tests.callers import api_with
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
 from tests.reporting import legs
-from tests.reporting.test_golden_month import PAPER, month
+from tests.reporting.test_golden_month import EXPECTED, month
 
 __all__ = ["month"]  # the fixture
 
@@ -62,11 +62,11 @@ def planner_of(facility: Any) -> Client:
     return client
 
 
-def test_overview_shows_every_figure_of_paper(supervisor: Client, month: legs.Cast) -> None:
+def test_overview_shows_every_expected_figure(supervisor: Client, month: legs.Cast) -> None:
     response = supervisor.get(f"{PAGE}?{NOVEMBER}")
 
     assert response.status_code == 200
-    assert tiles_of(response) == {key: one[:3] for key, one in PAPER.items()}
+    assert tiles_of(response) == {key: one[:3] for key, one in EXPECTED.items()}
     said = text_of(response)
     assert "Pickups on time 80.0 % 36 of 45 , Pickups on time Before: \N{EN DASH}" in said
     assert "2026-11-01 to 2026-11-30 · Figures hold what was recorded before 2026-11-20 09:00" in said
@@ -465,7 +465,7 @@ def test_reports_take_their_scope(db: None) -> None:
 def test_every_figure_has_a_page(supervisor: Client, month: legs.Cast, key: str) -> None:
     response = supervisor.get(f"{PAGE}{key}/?{NOVEMBER}")
 
-    assert response.context["total"]["figure"].value == PAPER[key][0]
+    assert response.context["total"]["figure"].value == EXPECTED[key][0]
     assert str(KPI_TEXTS[key].population)[:20] in text_of(response)
 
 

@@ -1,4 +1,4 @@
-"""Reports on paper: what their pages say, for whom, about what, and in the trail."""
+"""Reports as PDF: content, scopes, filters and audit entries."""
 
 import datetime as dt
 import re
@@ -35,7 +35,7 @@ def supervisor(db: None) -> Client:
     return visitor(UserRole.DISPATCH_SUPERVISOR)
 
 
-def paper(client: Client, address: str) -> PdfReader:
+def report(client: Client, address: str) -> PdfReader:
     response = client.get(f"{PAGE}{address}&format=pdf")
     assert (response.status_code, response["Content-Type"]) == (200, "application/pdf")
     return PdfReader(BytesIO(response.content))
@@ -50,9 +50,9 @@ def squeezed(said: str) -> str:
     return "".join(said.split())
 
 
-def test_overview_on_paper_says_what_the_page_says(supervisor: Client, month: legs.Cast) -> None:
+def test_overview_in_pdf_says_what_the_page_says(supervisor: Client, month: legs.Cast) -> None:
     page = supervisor.get(f"{PAGE}?{NOVEMBER}").context
-    said = squeezed(text(paper(supervisor, f"?{NOVEMBER}")))
+    said = squeezed(text(report(supervisor, f"?{NOVEMBER}")))
 
     for one in [*page["tiles"], *page["others"]]:
         assert squeezed(f"{one['title']}{one['value']}{one['of']}{one['before']}") in said
@@ -64,9 +64,9 @@ def test_overview_on_paper_says_what_the_page_says(supervisor: Client, month: le
     assert squeezed(f"{row['name']}{cells}Alltogether{cells}") in said
 
 
-def test_figure_on_paper_says_what_the_page_says(supervisor: Client, month: legs.Cast) -> None:
+def test_figure_in_pdf_says_what_the_page_says(supervisor: Client, month: legs.Cast) -> None:
     page = supervisor.get(f"{PAGE}noShowRate/?{NOVEMBER}").context
-    said = text(paper(supervisor, f"noShowRate/?{NOVEMBER}"))
+    said = text(report(supervisor, f"noShowRate/?{NOVEMBER}"))
 
     assert f"{page['total']['value']} {page['total']['of']}" in said
     for row in page["rows"]:
@@ -79,15 +79,15 @@ def test_figure_on_paper_says_what_the_page_says(supervisor: Client, month: legs
         assert f"{words}: {count}" in said
 
 
-def test_hours_on_paper_are_a_table_without_a_picture(supervisor: Client, month: legs.Cast) -> None:
-    said = text(paper(supervisor, f"pickupOnTimeRate/?{NOVEMBER}&by=weekday_hour"))
+def test_hours_in_pdf_are_a_table_without_a_picture(supervisor: Client, month: legs.Cast) -> None:
+    said = text(report(supervisor, f"pickupOnTimeRate/?{NOVEMBER}&by=weekday_hour"))
 
     assert "Monday 10:00 " in said
 
 
-def test_day_on_paper_says_what_the_page_says(supervisor: Client, month: legs.Cast) -> None:
+def test_day_in_pdf_says_what_the_page_says(supervisor: Client, month: legs.Cast) -> None:
     page = supervisor.get(f"{PAGE}day/?day=2026-11-02").context
-    said = text(paper(supervisor, "day/?day=2026-11-02"))
+    said = text(report(supervisor, "day/?day=2026-11-02"))
 
     for badge, count, _url in page["statuses"]:
         assert f"{badge.text} {count}" in said
@@ -97,21 +97,21 @@ def test_day_on_paper_says_what_the_page_says(supervisor: Client, month: legs.Ca
         assert f"{what} {count}" in said
 
 
-def test_work_on_paper_says_what_the_page_says(supervisor: Client, month: legs.Cast) -> None:
+def test_work_in_pdf_says_what_the_page_says(supervisor: Client, month: legs.Cast) -> None:
     (row,) = supervisor.get(f"{PAGE}utilization/?{NOVEMBER}").context["rows"]
 
-    said = text(paper(supervisor, f"utilization/?{NOVEMBER}"))
+    said = text(report(supervisor, f"utilization/?{NOVEMBER}"))
 
     assert f"{row['name']} {row['rides']} {row['busy']} {row['on_board']}" in said
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_paper_says_what_it_is_about_and_can_be_read_aloud(
+def test_pdf_says_what_it_is_about_and_can_be_read_aloud(
     supervisor: Client, month: legs.Cast, settings: Any, path: str
 ) -> None:
     settings.OPERATOR_NAME = "Prairie Mobility"
 
-    made = paper(supervisor, f"{path}?{NOVEMBER}&facility={month.facility.pk}")
+    made = report(supervisor, f"{path}?{NOVEMBER}&facility={month.facility.pk}")
 
     said = text(made)
     assert said.partition("Prairie Mobility")[1]
@@ -127,7 +127,7 @@ def test_paper_says_what_it_is_about_and_can_be_read_aloud(
 
 
 def test_pictures_are_described(supervisor: Client, month: legs.Cast) -> None:
-    made = paper(supervisor, f"pickupOnTimeRate/?{NOVEMBER}")
+    made = report(supervisor, f"pickupOnTimeRate/?{NOVEMBER}")
     rows = supervisor.get(f"{PAGE}pickupOnTimeRate/?{NOVEMBER}").context["rows"]
 
     (picture,) = [one for one in tags(made) if one["/S"] == "/Figure"]
@@ -148,10 +148,10 @@ def tags(made: PdfReader) -> list[Any]:
     return found
 
 
-def test_paper_is_in_the_trail(supervisor: Client, month: legs.Cast) -> None:
-    paper(supervisor, f"?{NOVEMBER}")
-    paper(supervisor, f"leadTime/?{NOVEMBER}&by=week")
-    paper(supervisor, f"utilization/?{NOVEMBER}&of=vehicle")
+def test_pdf_is_in_the_trail(supervisor: Client, month: legs.Cast) -> None:
+    report(supervisor, f"?{NOVEMBER}")
+    report(supervisor, f"leadTime/?{NOVEMBER}&by=week")
+    report(supervisor, f"utilization/?{NOVEMBER}&of=vehicle")
 
     rows = AuditEntry.objects.filter(action="reports.print").order_by("at", "pk")
     others = [one.key for one in ALL_KPIS if one.key not in MAIN_KPIS]
@@ -162,10 +162,10 @@ def test_paper_is_in_the_trail(supervisor: Client, month: legs.Cast) -> None:
     ]
 
 
-def test_analyst_gets_no_small_figure_on_paper(month: legs.Cast) -> None:
+def test_analyst_gets_no_small_figure_in_pdf(month: legs.Cast) -> None:
     analyst = visitor(UserRole.ANALYST)
 
-    made = paper(analyst, f"noShowRate/?{NOVEMBER}")
+    made = report(analyst, f"noShowRate/?{NOVEMBER}")
 
     said = text(made)
     assert f"\N{EN DASH} {TOO_FEW}" in said
@@ -177,7 +177,7 @@ def test_analyst_gets_no_small_figure_on_paper(month: legs.Cast) -> None:
     assert [part for part in made_of if 0 < part < 5] == []
 
 
-def test_facilities_side_by_side_on_paper(supervisor: Client, db: None) -> None:
+def test_facilities_side_by_side_in_pdf(supervisor: Client, db: None) -> None:
     both = [legs.cast(), legs.cast()]
     for cast_, name in zip(both, ("Alder", "Birch"), strict=True):
         cast_.facility.name = name
@@ -188,17 +188,17 @@ def test_facilities_side_by_side_on_paper(supervisor: Client, db: None) -> None:
     rollups.refresh(by=system(), at=NOW, seconds=60)
     ids = ",".join(str(one.facility.pk) for one in both)
 
-    said = text(paper(supervisor, f"pickupOnTimeRate/?{NOVEMBER}&each=facility&facility={ids}"))
+    said = text(report(supervisor, f"pickupOnTimeRate/?{NOVEMBER}&each=facility&facility={ids}"))
 
     assert "By day Alder Birch All together Mon 2026-11-02 100.0 % 1 of 1 \N{EN DASH} 100.0 % 1 of 1" in said
     assert "Tue 2026-11-03 0.0 % 0 of 1 100.0 % 1 of 1 50.0 % 1 of 2" in said
 
 
-def test_restated_days_are_listed_on_paper(supervisor: Client, month: legs.Cast) -> None:
+def test_restated_days_are_listed_in_pdf(supervisor: Client, month: legs.Cast) -> None:
     legs.write(legs.Leg(day=2, arrived=40, boarded=41, delivered=50, dropped=51), month)
     rollups.rebuild(first=dt.date(2026, 11, 1), last=dt.date(2026, 11, 30), discard_closed=False, at=NOW)
 
-    said = text(paper(supervisor, f"?{NOVEMBER}"))
+    said = text(report(supervisor, f"?{NOVEMBER}"))
 
     assert "1 closed day of a facility has changed since" in said
     assert "Completed rides " in said
@@ -218,23 +218,23 @@ def test_without_pango_it_is_said_and_nothing_breaks(
     monkeypatch.setattr(sys, "meta_path", [Without(), *sys.meta_path])
     answer = supervisor.get(f"{PAGE}{path}?type=dialysis&format=pdf", follow=True)
 
-    assert "need Pango on the server" in told(answer)[0]
+    assert "need Pango, which is not installed on the server" in told(answer)[0]
     assert answer.redirect_chain == [(f"{PAGE}{path}?type=dialysis", 302)]
     assert not AuditEntry.objects.filter(action="reports.print").exists()
 
 
 @pytest.mark.parametrize("path", ["", "leadTime/", "day/", "utilization/"])
-def test_no_paper_of_a_filter_that_does_not_hold(supervisor: Client, path: str) -> None:
+def test_no_pdf_of_a_filter_that_does_not_hold(supervisor: Client, path: str) -> None:
     response = supervisor.get(f"{PAGE}{path}?day=x&from=2026-02-01&to=2026-01-01&format=pdf")
 
     assert (response.status_code, response["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert "selection" not in response.context
 
 
-def test_papers_take_their_scope(db: None) -> None:
+def test_pdfs_take_their_scope(db: None) -> None:
     assert visitor(UserRole.ADMIN).get(f"{PAGE}?format=pdf").status_code == 403
 
 
-def test_paper_without_rides_says_so(supervisor: Client) -> None:
+def test_pdf_without_rides_says_so(supervisor: Client) -> None:
     for path in ("", "leadTime/", "day/", "utilization/"):
-        assert "There are no rides in this period." in text(paper(supervisor, f"{path}?from=2026-01-01&to=2026-01-02"))
+        assert "There are no rides in this period." in text(report(supervisor, f"{path}?from=2026-01-01&to=2026-01-02"))

@@ -54,7 +54,7 @@ STEPS = st.one_of(
     st.tuples(st.just("book"), LEGS, st.integers(0, 2)),
     st.tuples(st.just("move"), RIDE, st.integers(-40, 40)),
     st.tuples(st.just("zone"), RIDE, st.integers(0, 2)),
-    st.tuples(st.just("papers"), RIDE, st.just(0)),
+    st.tuples(st.just("documents"), RIDE, st.just(0)),
     st.tuples(st.just("become"), RIDE, LEGS),  # of any status from any other
     st.tuples(st.just("trouble"), RIDE, st.just(0)),
     st.tuples(st.just("keep up"), st.integers(0, 20), st.just(0)),
@@ -86,7 +86,7 @@ class Life:
             ride_changes.move_to_zone(ride, ZONES[other])
         elif what == "become":
             ride_changes.become(ride, MONTH[other], next(one for one in self.casts if one.facility == ride.facility))
-        elif what == "papers":
+        elif what == "documents":
             ride.missing_documents = [] if ride.missing_documents else ["signature"]
             ride_changes.tell(ride, changed=["signatures"])
         elif not ride.exceptions.filter(type="late_pickup").exists():

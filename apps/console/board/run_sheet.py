@@ -33,7 +33,7 @@ def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     whose = sheets.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, doors)
     return printed(
         request,
-        lambda: sheets.paper(sheets.html(lanes[0], rides, page.day, whose)),
+        lambda: sheets.pdf_of(sheets.html(lanes[0], rides, page.day, whose)),
         name="run-sheet",
         instead=reverse("board_run", kwargs={"driver_id": driver_id}),
         action="rides.run_sheet",

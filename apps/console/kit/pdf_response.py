@@ -1,4 +1,4 @@
-"""Papers: what is printed leaves a row in the trail, and a server without what lays paper out says so."""
+"""PDF responses: each one writes an audit entry; a message explains if the server has no Pango."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,16 +14,16 @@ from lib import pdf
 
 
 def printed(request: HttpRequest, make: Callable[[], bytes], *, name: str, instead: str, **trail: Any) -> HttpResponse:
-    """Answer with a PDF to be read or printed, and leave a row in the trail; `trail` is what `audit.record` takes.
+    """Return a PDF and write an audit entry; `trail` holds arguments of `audit.record`.
 
-    Where it cannot be laid out, say so on the page at the address `instead`.
+    Without Pango, redirects to the page `instead` with a message.
     """
     try:
-        paper = make()
+        content = make()
     except pdf.PangoMissing:
-        messages.error(request, _("Papers need Pango on the server, which is not installed (docs/operations.md)."))
+        messages.error(request, _("PDF files need Pango, which is not installed on the server (docs/operations.md)."))
         return redirect(instead)
     record_read(by=principal_of(request), **trail)
     return HttpResponse(
-        paper, content_type="application/pdf", headers={"Content-Disposition": f'inline; filename="{name}.pdf"'}
+        content, content_type="application/pdf", headers={"Content-Disposition": f'inline; filename="{name}.pdf"'}
     )

@@ -46,7 +46,7 @@ def day(request: HttpRequest) -> HttpResponse:
         return report_pdf.report(request, "day", context, name="day", at=at, details={"figures": list(summary.figures)})
     here = spelled({**kept, "day": selection.first})
     file = f"{reverse('report_day_file')}?{here}"
-    return render(request, "reports/day.html", {**context, "paper": report_pdf.address(here), "file": file})
+    return render(request, "reports/day.html", {**context, "pdf": report_pdf.address(here), "file": file})
 
 
 @require_safe

@@ -45,7 +45,7 @@ _BREAKDOWNS: Final[Mapping[str, str | Promise]] = {
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def figure(request: HttpRequest, key: str) -> HttpResponse:
-    """Show a figure with its trend, on a page or on paper.  As many queries for any number of days."""
+    """Show a figure with its trend, as a page or as PDF.  As many queries for any number of days."""
     by, at, kpi = principal_of(request), timezone.now(), _found(key)
     form = cast(ReportFilter, filters(by, at=at)(request.GET))
     along, each = _along(request), request.GET.get("each") == EACH
@@ -84,7 +84,7 @@ def figure(request: HttpRequest, key: str) -> HttpResponse:
     return render(
         request,
         "reports/figure.html",
-        {**context, "file": _with(reverse("report_figure_file", args=[key]), asked), "paper": report_pdf.address(page)},
+        {**context, "file": _with(reverse("report_figure_file", args=[key]), asked), "pdf": report_pdf.address(page)},
     )
 
 

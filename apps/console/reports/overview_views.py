@@ -54,7 +54,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     if report_pdf.asked(request):
         keys = [*MAIN_KPIS, *(one.key for one in ALL_KPIS if one.key not in MAIN_KPIS)]
         return report_pdf.report(request, "overview", context, name="reports", at=at, details={"figures": keys})
-    return render(request, "reports/overview.html", {**context, "paper": report_pdf.address(shown.query)})
+    return render(request, "reports/overview.html", {**context, "pdf": report_pdf.address(shown.query)})
 
 
 @require_safe

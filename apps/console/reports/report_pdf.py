@@ -1,4 +1,4 @@
-"""Reports on paper: what a page shows, for who has no screen to look at, with what it is about at its head."""
+"""Report pages as PDF, with their filters in the header."""
 
 from datetime import datetime
 from pathlib import Path
@@ -15,30 +15,30 @@ from apps.reporting.rules.kpis import VERSION
 from lib import pdf
 from lib.clocks import clock
 
-STYLE: Final = Path(settings.BASE_DIR) / "templates" / "reports" / "paper.css"
+STYLE: Final = Path(settings.BASE_DIR) / "templates" / "reports" / "pdf.css"
 _FORMAT: Final = "format"
 _PDF: Final = "pdf"
 
 
 def asked(request: HttpRequest) -> bool:
-    """Say whether a page is asked for on paper."""
+    """Whether the request is for the PDF of a page."""
     return request.GET.get(_FORMAT) == _PDF
 
 
 def address(query: str) -> str:
-    """Write where the same page is on paper, relative to its own; `query` is what is asked of it."""
+    """Return the relative address of the PDF of a page; `query` holds the filters of the page."""
     return f"?{query}&{_FORMAT}={_PDF}" if query else f"?{_FORMAT}={_PDF}"
 
 
 def report(
     request: HttpRequest, kind: str, context: dict[str, Any], *, name: str, at: datetime, details: dict[str, Any]
 ) -> HttpResponse:
-    """Lay out what a page shows; `kind` names its template, `name` the file, to which the days are added.
+    """Return the PDF of a page; `kind` names its template, `name` the file, to which the days are added.
 
-    `context` is that of the page, with its form and its selection.  It is in the trail like what is saved as a file.
+    `context` is that of the page, with its form and its selection.  Writes an audit entry.
     """
     there = at.astimezone(zone_of(request))
-    told = {
+    pdf_context = {
         **context,
         "operator": settings.OPERATOR_NAME,
         "asked_for": context["form"].said(),
@@ -51,7 +51,7 @@ def report(
     del instead[_FORMAT]
     return printed(
         request,
-        lambda: pdf.write(render_to_string(f"reports/paper_{kind}.html", told), style=STYLE),
+        lambda: pdf.write(render_to_string(f"reports/pdf_{kind}.html", pdf_context), style=STYLE),
         name=f"{name}-{selection.first}-{selection.last}",
         instead=f"{request.path}?{instead.urlencode()}",
         action="reports.print",

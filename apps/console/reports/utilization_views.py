@@ -1,4 +1,4 @@
-"""What drivers and vehicles have done: a row for each, and each one's days; the same as a file and on paper."""
+"""Utilization of drivers and vehicles: a row for each, and the days of each; also as CSV and PDF."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -78,7 +78,7 @@ def utilization(request: HttpRequest) -> HttpResponse:
             request, "work", context, name=f"work-{of}", at=at, details={"figures": [f"work of {of}s"]}
         )
     context["file"] = f"{reverse('report_utilization_file')}?{spelled(asked)}"
-    return render(request, "reports/work.html", {**context, "paper": report_pdf.address(spelled(asked))})
+    return render(request, "reports/work.html", {**context, "pdf": report_pdf.address(spelled(asked))})
 
 
 @require_safe

@@ -113,20 +113,20 @@ def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[Outcome, dic
     without = False
     try:
         reader = run_sheet.Reader(by, zone, str(_("the downtime pack")), at, days.doors)
-        whole, papers = _papers(days.sheets, kept, reader, seconds)
+        whole, rendered = _rendered_sheets(days.sheets, kept, reader, seconds)
     except pdf.PangoMissing:
-        whole, papers, without = True, {}, True
+        whole, rendered, without = True, {}, True
     if not whole:
         return Outcome.MORE, {}
     sheets = [] if without else days.sheets
     tables = {name: downtime_page.table(rides, by, days.doors) for name, rides in days.tables.items()}
     tables["contents.csv"] = downtime_page.contents(sheets, by, zone)
     files = {name: csv_text(rows).encode() for name, rows in tables.items()}
-    files |= {one.file: papers[one.file][1] for one in sheets}
+    files |= {one.file: rendered[one.file][1] for one in sheets}
     name = downtime_page.file_name(at)
     packed = sealed_zip.write(files, settings.DOWNTIME_PASSPHRASE, at=at.astimezone(zone))
     private_files.write(folder / name, packed)
-    _keep(kept.glob("*.zip"), {f"{digest}.zip" for digest, _paper in papers.values()})
+    _keep(kept.glob("*.zip"), {f"{digest}.zip" for digest, _pdf in rendered.values()})
     _keep(folder.glob(downtime_page.FILES), _newest(folder))
     count = sum(map(len, days.tables.values()))
     made = {"made_at": at, "file": name, "size": len(packed), "sheets": len(sheets), "rides": count}
@@ -146,7 +146,7 @@ def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
     return found._replace(doors=doors_of(rides, disclosure_of(by)))
 
 
-def _papers(
+def _rendered_sheets(
     sheets: Iterable[Sheet], kept: Path, reader: run_sheet.Reader, seconds: float
 ) -> tuple[bool, dict[str, tuple[str, bytes]]]:
     """Give the sheets by file, with the digests they are kept by, and whether that is all of them; one at least is new.
@@ -158,15 +158,15 @@ def _papers(
     found: dict[str, tuple[str, bytes]] = {}
     for one in sheets:
         digest = _digest(one, reader)
-        paper = _kept(kept / f"{digest}.zip")
-        if paper is None:
+        sheet = _kept(kept / f"{digest}.zip")
+        if sheet is None:
             if new and time.monotonic() >= until:
                 return False, found
-            paper = run_sheet.paper(run_sheet.html(one.lane, one.rides, one.day, reader))
-            packed = sealed_zip.write({"sheet.pdf": paper}, settings.DOWNTIME_PASSPHRASE, at=made_at)
+            sheet = run_sheet.pdf_of(run_sheet.html(one.lane, one.rides, one.day, reader))
+            packed = sealed_zip.write({"sheet.pdf": sheet}, settings.DOWNTIME_PASSPHRASE, at=made_at)
             private_files.write(kept / f"{digest}.zip", packed)
             new += 1
-        found[one.file] = digest, paper
+        found[one.file] = digest, sheet
     return True, found
 
 

@@ -29,7 +29,7 @@ STYLE: Final = Path(settings.BASE_DIR) / "templates" / "dispatch" / "run_sheet.c
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads the paper, and by which clock: it says for whom and when it was made on every page."""
+    """Who reads the sheet, and by which clock: it says for whom and when it was made on every page."""
 
     by: Principal
     zone: ZoneInfo
@@ -55,7 +55,7 @@ def html(lane: Lane, rides: Sequence[Ride], day: dt.date, reader: Reader) -> str
     return render_to_string("dispatch/run_sheet.html", context)
 
 
-def paper(document: str) -> bytes:
+def pdf_of(document: str) -> bytes:
     """Lay out what `html` wrote as a PDF.
 
     Raises:

@@ -157,9 +157,7 @@ def test_no_facility_has_no_day(db: None) -> None:
 # On paper
 
 
-def test_paper_holds_the_day_in_the_order_of_time_and_nothing_that_is_not_for_it(
-    planner: Client, ward: Facility, lodge: Facility
-) -> None:
+def test_printed_day_is_by_time_without_private_details(planner: Client, ward: Facility, lodge: Facility) -> None:
     late = _discharge(ward, driver_notes="Quiet word", facility_notes="Quiet too", dispatcher_notes="Quiet three")
     early = _discharge(ward, pickup_at=factories.PICKUP - HOUR, details={"room": None})
     driven = _moving(ward, RideStatus.EN_ROUTE)
@@ -183,7 +181,7 @@ def test_paper_holds_the_day_in_the_order_of_time_and_nothing_that_is_not_for_it
     assert set(looks) == {ward.pk, lodge.pk}
 
 
-def test_paper_is_of_the_day_and_the_facility_that_were_asked_for(planner: Client, lodge: Facility) -> None:
+def test_printed_day_follows_the_day_and_facility(planner: Client, lodge: Facility) -> None:
     ride = _discharge(lodge, pickup_at=factories.PICKUP + dt.timedelta(days=1))
 
     seen = planner.get(f"{PRINT}?facility={lodge.pk}&day=2026-11-21")
@@ -192,7 +190,7 @@ def test_paper_is_of_the_day_and_the_facility_that_were_asked_for(planner: Clien
     assert f'href="{BASE}?facility={lodge.pk}&amp;day=2026-11-21"' in seen.content.decode()
 
 
-def test_paper_is_for_those_who_have_a_day(ward: Facility) -> None:
+def test_printed_day_is_for_those_who_have_a_day(ward: Facility) -> None:
     assert visitor(UserRole.AUDITOR).get(PRINT).status_code == 403
     assert planner_of(ward).get(f"{PRINT}?facility={factories.FacilityFactory.create().pk}").status_code == 404
     assert "You belong to no facility yet." in text_of(planner_of(None).get(PRINT))
