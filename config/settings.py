@@ -390,7 +390,7 @@ OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")  #
 # Region of phone numbers that are typed without a plus sign: two letters of ISO 3166-1.
 PHONE_REGION = setting_validators.phone_region("PHONE_REGION", env.str("PHONE_REGION", default="US"))
 OPERATOR_NAME = env.str("OPERATOR_NAME", default="")  # at the head of reports on paper
-# The clock of pages and papers, for whoever has not chosen one: of 24 hours or of 12.
+# The clock of screens and printed pages, for people who have not chosen one: of 24 hours or of 12.
 CLOCK_HOURS = setting_validators.clock_hours("CLOCK_HOURS", env.int("CLOCK_HOURS", default=24))
 # Where rides may start and end without asking: latitude, longitude, radius in miles.  Empty: anywhere.
 SERVICE_AREA = setting_validators.area("SERVICE_AREA", env.list("SERVICE_AREA", cast=float, default=[]))

@@ -54,7 +54,7 @@ class Code(Enum):
         409, False, "Checks refuse this driver and vehicle; each of the details is one violation."
     )
     ASSIGNMENT_CONFLICT = Kind(409, False, "The driver or vehicle is taken in that period.")
-    CREDENTIALS_MISSING = Kind(409, False, "The driver lacks papers that activation requires; details list them.")
+    CREDENTIALS_MISSING = Kind(409, False, "The driver lacks credentials that activation requires; details list them.")
     RIDER_NOT_BOOKABLE = Kind(409, False, "The rider's record does not allow bookings.")
     LOCKED_BY_EXPORT = Kind(409, False, "The ride is part of a locked export and can no longer be corrected.")
     RESOURCE_BUSY = Kind(409, True, "Another change holds the record; try again.")

@@ -123,7 +123,7 @@ class VehicleFactory(DjangoModelFactory[Vehicle]):
 
 
 class DriverFactory(DjangoModelFactory[Driver]):
-    """An active driver who may secure wheelchairs; papers come from CredentialFactory."""
+    """An active driver who may secure wheelchairs; credentials come from CredentialFactory."""
 
     class Meta:
         model = Driver

@@ -1,4 +1,4 @@
-"""Two companies' drivers and vehicles: who drives what and when, and whose papers are in order."""
+"""Two companies' drivers and vehicles: who drives what and when, and whose credentials are in order."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ VEHICLES: Final = (
 )
 # Drivers beyond those with a vehicle of their own, per provider, and what they are.
 OTHERS: Final = (("attendant", "attendant", "pending"), ("attendant", "inactive"))
-SUSPENDED_DAYS_AGO: Final = 3  # the last driver of the second provider, when the licence ran out
+SUSPENDED_DAYS_AGO: Final = 3  # the last driver of the second provider, when the license ran out
 
 # Name of the configuration -> seats, wheelchairs, stretchers.
 CONFIGS: Final = {
@@ -65,7 +65,7 @@ class Wheel:
     qualifications: frozenset[str] = frozenset()
     start: int = 480
     away: frozenset[dt.date] = frozenset()
-    last_day: dt.date | None = None  # the last one with valid papers
+    last_day: dt.date | None = None  # the last one with valid credentials
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class Fleet:
 
 
 def make(seed: int, start: int, days: list[dt.date], today: dt.date, places: Places) -> Fleet:
-    """Write drivers, vehicles and leave; papers and duties come after."""
+    """Write drivers, vehicles and leave; credentials and duties come after."""
     fleet = Fleet(places.providers, [], [])
     vehicle_rows: list[Row] = []
     for provider, counts in enumerate(VEHICLES):
@@ -118,7 +118,7 @@ def make(seed: int, start: int, days: list[dt.date], today: dt.date, places: Pla
 
 
 def plan_duties(seed: int, days: list[dt.date], fleet: Fleet) -> None:
-    """Decide who works when, once it is known until when whose papers hold."""
+    """Decide who works when, once it is known until when whose credentials hold."""
     for day in days:
         fleet.duties[day] = _duties(seed, day, fleet)
 
@@ -240,7 +240,7 @@ def _driver_row(dice: Dice, wheel: Wheel, fleet: Fleet, start: int, today: dt.da
         wheel.part = "suspended"
         wheel.last_day = today - dt.timedelta(days=SUSPENDED_DAYS_AGO)
     activation = wheel.part if wheel.part in ("pending", "inactive", "suspended") else "active"
-    reasons = {"suspended": "Driver licence expired", "inactive": "Left the company", "pending": ""}
+    reasons = {"suspended": "Driver license expired", "inactive": "Left the company", "pending": ""}
     changed = wall(today - dt.timedelta(days=SUSPENDED_DAYS_AGO - 1), 330) if activation == "suspended" else start
     sealed = Driver(id=UUID(wheel.id))
     sealed.license_number = wheel.license

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.audit.services import audit
-from apps.demo import accounts, demand, fleet, live, papers, people, places, roads, scenes
+from apps.demo import accounts, credentials, demand, fleet, live, people, places, roads, scenes
 from apps.demo.dice import CHICAGO, HOUR, Dice, wall
 from apps.demo.fleet import Duty
 from apps.demo.legs import Leg
@@ -93,7 +93,7 @@ def _load(now: dt.datetime, seed: int, by: Principal, span: Span) -> Counter[str
     known = places.make(seed, start)
     places.add_holiday(seed, known, today, start)
     vehicles = fleet.make(seed, start, days, today, known)
-    papers.make(seed, start, days, today, vehicles)
+    credentials.make(seed, start, days, today, vehicles)
     fleet.plan_duties(seed, days, vehicles)
     riders = people.make(seed, start, today, known)
     fleet.write_shifts(vehicles)

@@ -6,7 +6,7 @@ from apps.demo.booking import payer_of
 from apps.demo.dice import Dice, iso
 from apps.demo.legs import Leg
 from apps.demo.places import PAYERS
-from apps.rides.rules.documentation import Papers, missing_documents
+from apps.rides.rules.documentation import LegDocumentation, missing_documents
 
 FORGOTTEN = 0.018  # share of legs that end with something missing
 
@@ -45,7 +45,7 @@ def of_leg(
     if leg.person.needs["handoffRequired"]:
         at_dropoff["handoff_name"] = "Front desk" if leg.destination.place else "Family member"
     at_dropoff["missing_documents"] = missing_documents(
-        Papers(
+        LegDocumentation(
             signature_rule=rule,
             signers=signers,
             odometer_required=odometer,

@@ -115,7 +115,7 @@ def _ride_along(plot: Plot, duty: Duty, lag: int) -> None:
     code = "recovered_on_time" if plot.in_time else "recovered_late"
     plot.at(done, partial(story.complete, done, leg.dropped, at_dropoff, code))
     if at_dropoff["missing_documents"]:
-        _chase_papers(plot, done)
+        _chase_documentation(plot, done)
 
 
 def _corrected_by_hand(plot: Plot, lag: int) -> None:
@@ -126,13 +126,13 @@ def _corrected_by_hand(plot: Plot, lag: int) -> None:
     plot.at(second, partial(story.reach, second, leg.reached, source="dispatcher_manual", by=by, edited=True))
 
 
-def _chase_papers(plot: Plot, done: int) -> None:
+def _chase_documentation(plot: Plot, done: int) -> None:
     story = plot.story
     opened = done + DAY
     plot.at(opened, partial(story.open, _X.MISSING_DOCUMENTATION, opened, "paper_timer", due=opened + 3 * DAY))
     if plot.dice.hit(0.75):
         found = opened + plot.dice.randrange(5, 70) * HOUR
-        plot.at(found, partial(story.find_papers, found))
+        plot.at(found, partial(story.add_documentation, found))
 
 
 def _no_show(plot: Plot, lag: int) -> None:

@@ -180,8 +180,8 @@ class Story:
             details = {"stop": "pickup", "milestone": "arrived_pickup", "distanceMeters": off}
             self.open(ExceptionType.ADDRESS_PROBLEM, at, "distance", by=self.reporter, details=details)
 
-    def board(self, at: int, occurred: int, papers: dict[str, Any], *, in_time: bool) -> None:
-        self.row |= papers
+    def board(self, at: int, occurred: int, documentation: dict[str, Any], *, in_time: bool) -> None:
+        self.row |= documentation
         since = self.leg.arrived if self.leg.will_call else max(self.leg.arrived, self.leg.pickup_at)
         self.row["wait_minutes"] = max(0, (occurred - since) // 60)
         self.milestone("boarded", at, occurred)
@@ -202,8 +202,8 @@ class Story:
         data = {"changed": ["milestones"], "milestone": "arrived_dropoff"}
         self.tell("ride.updated", at, by, occurred=occurred, data=data)
 
-    def complete(self, at: int, occurred: int, papers: dict[str, Any], code: str) -> None:
-        self.row |= papers
+    def complete(self, at: int, occurred: int, documentation: dict[str, Any], code: str) -> None:
+        self.row |= documentation
         if self.row.get("arrived_dropoff_at") is None:
             self.milestone("arrived_dropoff", at, self.leg.reached)
         self.milestone("dropped_off", at, occurred)
@@ -257,7 +257,7 @@ class Story:
                     "version": row["version"] + 1, "updated_at": at}  # fmt: skip
             self.tell("ride.exception_resolved", at, by, data=_of_exception(row))
 
-    def find_papers(self, at: int) -> None:
+    def add_documentation(self, at: int) -> None:
         self.row["missing_documents"] = []
         self.settle({ExceptionType.MISSING_DOCUMENTATION}, at, self.cast.dispatcher, "recovered_late")
 
@@ -327,8 +327,8 @@ class Story:
 
     def _next_check_at(self) -> int | None:
         """Let the clock look at once at all but the rides that it has nothing to say of."""
-        owes_papers = self.status == RideStatus.COMPLETED and self.row.get("missing_documents")
-        return self.cast.now if self.status in OPEN or owes_papers else None
+        owes_documentation = self.status == RideStatus.COMPLETED and self.row.get("missing_documents")
+        return self.cast.now if self.status in OPEN or owes_documentation else None
 
     def _move(
         self, target: RideStatus, event: str, at: int, by: str, *, occurred: int = 0,

@@ -1,4 +1,4 @@
-"""How screens and papers name what a ride is and where it goes."""
+"""Names of a ride's type and addresses on screens and printed pages."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -53,12 +53,12 @@ class DriverAdmin(ScopedAdmin[Driver]):
                     "on_break",
                 ),
                 "description": _(
-                    "Drivers are activated and suspended on their page in Fleet, where papers and rides are looked at."
+                    "Drivers are activated and suspended on their page in Fleet, which checks credentials and rides."
                 ),
             },
         ),
         (_("Work"), {"fields": ("home_base", "default_vehicle", "qualifications", "languages", "gender")}),
-        (_("Licence"), {"fields": (("license_state", "license_class"),)}),
+        (_("License"), {"fields": (("license_state", "license_class"),)}),
     )
 
     def name_of(self, row: Driver, request: HttpRequest) -> str:

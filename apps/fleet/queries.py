@@ -1,4 +1,4 @@
-"""Drivers and vehicles as they are shown: with papers and how they stand, shifts to come, leave, and duty."""
+"""Drivers and vehicles as they are shown: with credentials and how they stand, shifts to come, leave, and duty."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -33,7 +33,7 @@ _UNDER_WAY: Final = ("en_route", "arrived", "in_progress")
 
 @dataclass(frozen=True, slots=True)
 class CredentialShown:
-    """A paper and how it stands today; `id` None: one that is required and was never filed."""
+    """A credential and how it stands today; `id` None: one that is required and was never filed."""
 
     type: str
     status: CredentialStatus
@@ -71,7 +71,7 @@ def drivers(by: Principal, at: datetime) -> QuerySet[Driver]:
         Driver.objects.visible_to(by)
         .select_related("provider")
         .prefetch_related(
-            Prefetch("credentials", _in_force(), to_attr="papers"),
+            Prefetch("credentials", _in_force(), to_attr="active_credentials"),
             Prefetch("shifts", coming, to_attr="coming_shifts"),
             Prefetch("leave", Leave.objects.filter(ends_at__gt=at).order_by("starts_at", "id"), to_attr="coming_leave"),
         )
@@ -94,11 +94,11 @@ def vehicles_called(text: str, *, by: Principal) -> QuerySet[Vehicle]:
 
 
 def vehicles(by: Principal) -> QuerySet[Vehicle]:
-    """Read vehicles in reach with configurations and papers; two queries besides their own."""
+    """Read vehicles in reach with configurations and credentials; two queries besides their own."""
     return (
         Vehicle.objects.visible_to(by)
         .select_related("provider")
-        .prefetch_related("capacity_configs", Prefetch("credentials", _in_force(), to_attr="papers"))
+        .prefetch_related("capacity_configs", Prefetch("credentials", _in_force(), to_attr="active_credentials"))
     )
 
 
@@ -116,25 +116,25 @@ def excluded_riders(rows: Iterable[Driver], by: Principal) -> dict[UUID, list[UU
 def credentials_for(
     subject: Subject, owner: Driver | Vehicle, rows: Iterable[Credential], at: datetime
 ) -> list[CredentialShown]:
-    """Show the papers in force in the order of their types, and required ones that are missing.
+    """Show the credentials in force in the order of their types, and required ones that are missing.
 
-    Papers stand as on the local day of the owner's provider, who has to be loaded.
+    Credentials stand as on the local day of the owner's provider, who has to be loaded.
     """
     today = at.astimezone(ZoneInfo(owner.provider.timezone)).date()
     filed = {row.type: row for row in rows}
     shown = []
     for kind in TYPES_OF[subject]:
         if kind in filed:
-            shown.append(paper_shown(filed[kind], today))
+            shown.append(credential_shown(filed[kind], today))
         elif blocks_by_default(subject, kind):
             shown.append(CredentialShown(type=kind, status=CredentialStatus.MISSING, blocking=True))
     return shown
 
 
-def paper_shown(row: Credential, today: date) -> CredentialShown:
+def credential_shown(row: Credential, today: date) -> CredentialShown:
     return CredentialShown(
         type=row.type,
-        status=credential_status(_paper(row), today),
+        status=credential_status(_facts(row), today),
         blocking=row.blocking,
         id=row.pk,
         number=row.number,
@@ -151,12 +151,12 @@ def paper_shown(row: Credential, today: date) -> CredentialShown:
 
 
 def documents_of(credential_id: UUID) -> list[Document]:
-    """List the scans of a paper that are kept, the first one first, without their content."""
+    """List the scans of a credential that are kept, the first one first, without their content."""
     return list(Document.objects.kept().filter(credential_id=credential_id))
 
 
 def document(document_id: UUID, by: Principal) -> Document:
-    """Find a scan and its paper, without the content; also one that was removed.
+    """Find a scan and its credential, without the content; also one that was removed.
 
     Raises:
         NotFound: it is not in the caller's reach.
@@ -198,16 +198,16 @@ def _duty(driver: Driver, assignment_id: UUID | None, on_shift: bool) -> Duty:
 def active_credentials(
     driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]
 ) -> dict[UUID, list[CredentialFacts]]:
-    """Read the papers in force, by the id of the driver or vehicle.  One query."""
+    """Read the credentials in force, by the id of the driver or vehicle.  One query."""
     rows = _in_force().filter(Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids))
     columns = rows.values_list(
         Coalesce("driver_id", "vehicle_id"), "type", "expires_on", "rejected", "blocking", "warn_days", "verified_at"
     )
-    papers: dict[UUID, list[CredentialFacts]] = defaultdict(list)
+    credentials: dict[UUID, list[CredentialFacts]] = defaultdict(list)
     for subject_id, kind, expires_on, rejected, blocking, warn_days, verified_at in columns:
-        paper = CredentialFacts(kind, expires_on, rejected, blocking, warn_days, verified=verified_at is not None)
-        papers[subject_id].append(paper)
-    return papers
+        credential = CredentialFacts(kind, expires_on, rejected, blocking, warn_days, verified=verified_at is not None)
+        credentials[subject_id].append(credential)
+    return credentials
 
 
 def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tuple[dict[UUID, Driver], Vehicle | None]:
@@ -221,7 +221,7 @@ def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tup
     return drivers, vehicles.select_for_update(of=("self",), no_key=True).first()
 
 
-def papers_in_order(subject: Subject, day: date) -> Q:
+def with_valid_credentials(subject: Subject, day: date) -> Q:
     """Keep the drivers, or vehicles, without a blocking gap on a local day.
 
     The same rule as `credentials.missing_or_expired`, in SQL.
@@ -233,7 +233,7 @@ def papers_in_order(subject: Subject, day: date) -> Q:
     return found
 
 
-def _paper(row: Credential) -> CredentialFacts:
+def _facts(row: Credential) -> CredentialFacts:
     verified = row.verified_at is not None
     return CredentialFacts(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days, verified=verified)
 

@@ -8,5 +8,5 @@ from apps.fleet.services import credential_reminders
 
 @shared_task(name="fleet.remind")
 def remind() -> None:
-    """Tell of papers that lapse soon; any number of workers may run it at once."""
+    """Tell of credentials that lapse soon; any number of workers may run it at once."""
     credential_reminders.send_expiry_reminders(at=timezone.now())

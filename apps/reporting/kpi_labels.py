@@ -241,7 +241,7 @@ KPI_TEXTS: Final[Mapping[str, KpiText]] = {
     ),
     "documentationComplete": KpiText(
         title=_("Documentation complete"),
-        question=_("How many completed rides have all the papers that their payer asks for?"),
+        question=_("How many completed rides have all the documents that their payer requires?"),
         population=_("Completed rides"),
         counted=_("No document is missing"),
     ),

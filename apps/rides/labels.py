@@ -169,7 +169,9 @@ ADVICE: Final[Mapping[str, Advice]] = {
         _("Vehicle does not fit the rider"), _("Assign a vehicle that fits; nobody departs before that")
     ),
     _T.ADDRESS_PROBLEM: Advice(_("Address in doubt"), _("Call the rider or the facility, and correct the address")),
-    _T.CREDENTIAL_LAPSE: Advice(_("Papers lapse"), _("Renew the papers, or assign another driver or vehicle")),
+    _T.CREDENTIAL_LAPSE: Advice(
+        _("Credential expiring"), _("Renew the credential, or assign another driver or vehicle")
+    ),
     _T.VEHICLE_BREAKDOWN: Advice(_("Vehicle broke down"), _("Ask for the riders' safety first; send another vehicle")),
     _T.ACCIDENT: Advice(_("Accident"), _("Ask for injuries and call 911; then the incident form, within the hour")),
     _T.SAFETY_INCIDENT: Advice(_("Safety incident"), _("Make the rider safe; then the incident form")),
@@ -177,7 +179,7 @@ ADVICE: Final[Mapping[str, Advice]] = {
     _T.EXCESSIVE_WAIT: Advice(_("Driver waits long"), _("Call the pickup: wait on, or give the driver another ride")),
     _T.EXCESSIVE_RIDE_TIME: Advice(_("Long on board"), _("Call the driver: is the rider well, and how far is it?")),
     _T.MILESTONE_GAP: Advice(_("Milestone missing"), _("Ask the driver, and enter the time by hand")),
-    _T.MISSING_DOCUMENTATION: Advice(_("Papers missing"), _("Ask the driver for what is missing")),
+    _T.MISSING_DOCUMENTATION: Advice(_("Documents missing"), _("Ask the driver for what is missing")),
     _T.DUPLICATE_RIDE: Advice(_("Two rides at one time"), _("Ask which one holds, and cancel the other")),
     _T.STANDING_ORDER_CONFLICT: Advice(
         _("Standing order cannot book"), _("Open the order: its days say what stands against them")

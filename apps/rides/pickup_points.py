@@ -1,4 +1,4 @@
-"""Where driver and rider find each other: the door, and how far in.  One rule for screens and papers."""
+"""Where driver and rider find each other: the door, and how far in.  One rule for screens and printed pages."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

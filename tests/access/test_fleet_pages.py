@@ -46,12 +46,12 @@ def test_lists_show_the_own_side_alone(world: World, role: UserRole) -> None:
 
 def test_forms_about_what_is_out_of_reach_change_nothing(world: World) -> None:
     visitor = _visitor(world, UserRole.FLEET_ADMIN)
-    driver, paper = world.other.id_of("drivers"), world.other.id_of("credentials")
+    driver, credential = world.other.id_of("drivers"), world.other.id_of("credentials")
     form = {"to": "suspended", "reason": "x", "version": 1, "release": "on", "expires_on": "2029-01-01"}
     before = {name: digest for name, digest in state().items() if name not in KEPT}
 
     paths = [f"drivers/{driver}/activation/", f"drivers/{driver}/credentials/mvr/"]
-    for path in [*paths, f"credentials/{paper}/verify/", f"credentials/{paper}/reject/"]:
+    for path in [*paths, f"credentials/{credential}/verify/", f"credentials/{credential}/reject/"]:
         response = visitor.open(f"{FLEET}/{path}", form)
         assert (response.status_code, response.leaks) == (404, []), path
 

@@ -151,8 +151,8 @@ def _fleet(side: Side) -> tuple[TransportProvider, Driver, Vehicle]:
     period = {"starts_at": factories.NOW + dt.timedelta(days=90), "ends_at": factories.NOW + dt.timedelta(days=91)}
     fill(Leave(driver=driver, **period), "fleet")
     factories.file_credentials(driver, vehicle)
-    for paper in [*Credential.objects.filter(driver=driver), *Credential.objects.filter(vehicle=vehicle)]:
-        side.add("credentials", fill(paper, "fleet"))
+    for credential in [*Credential.objects.filter(driver=driver), *Credential.objects.filter(vehicle=vehicle)]:
+        side.add("credentials", fill(credential, "fleet"))
     side.add("shifts", factories.ShiftFactory.create(driver=driver, vehicle=vehicle))
     _name(side, "driver", driver.pk, "fleet")
     _name(side, "vehicle", vehicle.pk, "fleet")

@@ -62,7 +62,7 @@ def test_what_concerns_a_provider_is_for_those_who_reach_it() -> None:
     people["other"].providers.add(other)
     facility = FacilityFactory.create()
     people["planner"].facilities.add(facility)
-    _tell(key="papers", scope="drivers:write", provider_id=own.pk, path="")
+    _tell(key="credentials", scope="drivers:write", provider_id=own.pk, path="")
     _tell(key="rides", scope="rides:write", provider_id=own.pk, path="")
     _tell(key="at home", scope="drivers:write", facility_id=facility.pk, path="")
 
@@ -78,7 +78,7 @@ def test_what_concerns_a_provider_is_for_those_who_reach_it() -> None:
     }
     alerts.send_mails(at=NOW)
 
-    assert seen == {"own": ["papers"], "other": [], "all": ["at home", "papers", "rides"], "planner": []}
+    assert seen == {"own": ["credentials"], "other": [], "all": ["at home", "credentials", "rides"], "planner": []}
     mailed = [message.to[0].partition("@")[0] for message in mail.outbox]
     assert sorted(name for name in mailed if name in people) == ["all", "all", "all", "own"]
 

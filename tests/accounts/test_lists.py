@@ -25,7 +25,7 @@ LISTS = "/console/lists/"
 DELIVERIES = "/console/developers/deliveries/"
 DESK = "/console/exceptions/"
 DRIVERS = "/console/fleet/drivers/"
-PAPERS = "/console/fleet/credentials/"
+CREDENTIALS = "/console/fleet/credentials/"
 ORDERS = "/console/recurring/"
 
 
@@ -93,7 +93,7 @@ def test_columns_that_were_not_on_offer_stay_as_they_were() -> None:
     _arrange(desk, "credential_board", query="of=vehicles", offered=["broken", "insurance"], columns=["broken"])
 
     assert ListPreferences.objects.get().hidden_columns == ["insurance", "mvr"]
-    page = desk.get(PAPERS)
+    page = desk.get(CREDENTIALS)
     assert [kind for kind, _label in page.context["types"]] == [
         "driver_license", "exclusion_check_oig", "background_check",
     ]  # fmt: skip
@@ -125,7 +125,7 @@ def test_lists_that_are_not_theirs_or_nowhere_keep_nothing() -> None:
          "closed=hand&sort=opened"),
         (UserRole.DISPATCHER, "fleet_drivers", DRIVERS, "q=Abernathy&activation=active&sort=-given",
          "activation=active&sort=-given"),
-        (UserRole.DISPATCHER, "credential_board", PAPERS, "of=vehicles&standing=lapsed&page=2",
+        (UserRole.DISPATCHER, "credential_board", CREDENTIALS, "of=vehicles&standing=lapsed&page=2",
          "of=vehicles&standing=lapsed"),
         (UserRole.DISPATCHER, "standing_orders", ORDERS, "status=on_hold&rider=Abernathy", "status=on_hold"),
         (UserRole.DISPATCHER, "reports", "/console/reports/", "period=last_month&rider=Abernathy&sort=-fulfillmentRate",

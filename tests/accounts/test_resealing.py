@@ -95,12 +95,12 @@ def _seal_one_of_each() -> None:
         "return_dropoff": {**HOME, "accessCode": "2007#"},
     }
     cast.order(factories.FacilityFactory.create(), rider, is_draft=True, of=codes)
-    paper = factories.CredentialFactory.create(driver=driver, type="tb_test")
+    credential = factories.CredentialFactory.create(driver=driver, type="tb_test")
     draft = BookingDraft(user=person, key=uuid7(), created_at=factories.NOW, saved_at=factories.NOW)
     draft.form_data = '{"new_last_name": "Nguyen"}'
     draft.save()
     places.server(secret="hunter2")
-    documents.add(credential_id=paper.pk, data=PDF, size=len(PDF), by=system(), at=factories.NOW)
+    documents.add(credential_id=credential.pk, data=PDF, size=len(PDF), by=system(), at=factories.NOW)
 
 
 def _read_one_of_each() -> list[Any]:

@@ -97,7 +97,7 @@ SELECT pg_temp.id_of('profile', n, founded), id, 1, true, founded, 'system', mob
     'Speaks softly; likes to sit by the window.', ''
 FROM person, clock;
 
--- 150 vehicles and 200 drivers of 3 providers, with papers that hold.
+-- 150 vehicles and 200 drivers of 3 providers, with valid credentials.
 INSERT INTO fleet_vehicle (id, provider_id, unit_number, make, model, year, color, vin, license_plate, plate_state, type,
     status, lift_type, lift_rating_lb, max_chair_width_in, oxygen_mount, bariatric, stair_chair, version, created_at,
     updated_at)

@@ -1,4 +1,4 @@
-"""Papers of the fleet in a browser: the board, a paper renewed, a driver suspended."""
+"""Credentials of the fleet in a browser: the board, a credential renewed, a driver suspended."""
 
 import datetime as dt
 import time
@@ -27,7 +27,7 @@ FLEET = "/console/fleet/"
 BOARD = f"{FLEET}credentials/"
 DAY = dt.timedelta(days=1)
 TYPES = TYPES_OF[Subject.DRIVER][:8]
-# One standing after the other, as columns of a paper; None: it was never filed.
+# One standing after the other, as columns of a credential; None: it was never filed.
 STANDINGS: tuple[dict[str, Any] | None, ...] = (
     {"days": 400}, {"days": 45}, {"days": 20}, {"days": 4}, {"days": -3}, {"days": 90, "rejected": True}, None,
 )  # fmt: skip
@@ -39,26 +39,26 @@ def sam(transactional_db: None) -> User:
 
 
 def _crews(count: int) -> list[Driver]:
-    """Drivers with papers of every standing, a row in sets."""
+    """Drivers with credentials of every standing, a row in sets."""
     provider = factories.TransportProviderFactory.create(name="Lakeshore Transit")
     drivers = Driver.objects.bulk_create(
         Driver(provider=provider, first_name="Ada", last_name=f"Diaz {number:03}", phone="+13125550122")
         for number in range(count)
     )
     Driver.objects.filter(pk__in=[one.pk for one in drivers[::2]]).update(activation="active")
-    papers = []
+    credentials = []
     for number, driver in enumerate(drivers):
         for place, type_ in enumerate(TYPES):
             how = STANDINGS[(number + place) % len(STANDINGS)]
             if how is not None:
                 expires_on = today() + how["days"] * DAY
-                papers.append(
+                credentials.append(
                     Credential(
                         driver=driver, type=type_, expires_on=expires_on, blocking=place < 4,
                         rejected=how.get("rejected", False),
                     )
                 )  # fmt: skip
-    Credential.objects.bulk_create(papers)
+    Credential.objects.bulk_create(credentials)
     return drivers
 
 
@@ -128,12 +128,12 @@ def test_c1_expired_credential_blocks_a_driver_until_renewed(inspector_of: Inspe
         found += faults(page)
         page.get_by_role("link", name="Open… Motor vehicle record").click()
         page.get_by_text("Reject…").click()
-        page.get_by_role("button", name="Reject the paper").click()
+        page.get_by_role("button", name="Reject the credential").click()
         expect(page.locator(".error-summary")).to_be_focused()
         found += faults(page)
-        page.get_by_label("Last day it holds").fill((today() + 300 * DAY).isoformat())
-        page.get_by_role("button", name="File the paper").click()
-        expect(page.get_by_text("The paper is filed.")).to_be_visible()
+        page.get_by_label("Expiration date").fill((today() + 300 * DAY).isoformat())
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("The credential is saved.")).to_be_visible()
         found += faults(page)
 
         page.goto(assign)
@@ -154,7 +154,7 @@ def test_c2_c3_c4_two_hundred_rows_are_sorted_and_saved(inspector_of: InspectorO
     with inspector.context() as context:
         page = context.new_page()
         page.goto(inspector.url + BOARD)
-        assert page.locator("td.paper").count() == 200 * len(TYPES)
+        assert page.locator("td.credential").count() == 200 * len(TYPES)
         taken = []
         for _ in range(3):
             began = time.perf_counter()
@@ -162,18 +162,18 @@ def test_c2_c3_c4_two_hundred_rows_are_sorted_and_saved(inspector_of: InspectorO
             taken.append(time.perf_counter() - began)
         assert min(taken) < 0.8, f"{min(taken):.3f} s"
 
-        page.get_by_label("Papers", exact=True).select_option("within_7")
+        page.get_by_label("Credentials", exact=True).select_option("within_7")
         with page.expect_navigation():
             page.get_by_role("button", name="Show").click()
         names = page.locator("tbody th a").all_inner_texts()
         with page.expect_download() as saved:
             page.get_by_role("link", name="Save as CSV").click()
-        saved.value.save_as(tmp_path / "papers.csv")
+        saved.value.save_as(tmp_path / "credentials.csv")
         with page.expect_navigation():
             page.get_by_role("link", name="Driver", exact=True).click()
         by_name = page.locator("tbody th a").all_inner_texts()
 
-    lines = (tmp_path / "papers.csv").read_text("utf-8-sig").splitlines()[1:]
+    lines = (tmp_path / "credentials.csv").read_text("utf-8-sig").splitlines()[1:]
     assert [line.partition('",')[0].strip('"') for line in lines] == [neutral(name) for name in names]
     assert by_name == sorted(names)
     assert names != by_name

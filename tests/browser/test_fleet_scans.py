@@ -1,4 +1,4 @@
-"""Scans of papers in a browser, and the second person who verifies a paper."""
+"""Scans of credentials in a browser, and the second person who verifies a credential."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -74,7 +74,7 @@ def test_a_scan_is_sent_in_saved_and_removed(inspector_of: InspectorOf, sam: Use
     assert found == [], "\n".join(found)
 
 
-def test_a_paper_is_verified_by_somebody_else(inspector_of: InspectorOf, sam: User) -> None:
+def test_a_credential_is_verified_by_somebody_else(inspector_of: InspectorOf, sam: User) -> None:
     driver = fit_driver(last_name="Diaz", first_name="Ada")
     other = factories.UserFactory.create(role=UserRole.FLEET_ADMIN, name="Flo Fleet")
     other.providers.add(driver.provider)
@@ -83,12 +83,12 @@ def test_a_paper_is_verified_by_somebody_else(inspector_of: InspectorOf, sam: Us
     with first.context() as context:
         page = context.new_page()
         page.goto(first.url + path)
-        page.get_by_label("Last day it holds").fill((today() + dt.timedelta(days=300)).isoformat())
-        page.get_by_role("button", name="File the paper").click()
+        page.get_by_label("Expiration date").fill((today() + dt.timedelta(days=300)).isoformat())
+        page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("row", name="Motor vehicle record")).to_contain_text("Not verified")
         found += faults(page)
         page.goto(first.url + path)
-        expect(page.get_by_text("You entered it: somebody else verifies it.")).to_be_visible()
+        expect(page.get_by_text("You entered it: someone else has to verify it.")).to_be_visible()
         expect(page.get_by_role("button", name="Verify")).to_have_count(0)
         found += faults(page)
     with second.context() as context:
@@ -97,16 +97,16 @@ def test_a_paper_is_verified_by_somebody_else(inspector_of: InspectorOf, sam: Us
         found += faults(page)
         page.get_by_role("link", name="Diaz, Ada").click()
         page.get_by_role("link", name="Open… Motor vehicle record").click()
-        page.get_by_role("button", name="Verify: I have seen it").click()
-        expect(page.get_by_text("The paper is verified.")).to_be_visible()
+        page.get_by_role("button", name="Verify").click()
+        expect(page.get_by_text("The credential is verified.")).to_be_visible()
         found += faults(page)
 
-    paper = driver.credentials.get(type="mvr", replaced=False)
-    assert (paper.entered_by, paper.verified_by) == (f"user:{sam.pk}", f"user:{other.pk}")
+    credential = driver.credentials.get(type="mvr", replaced=False)
+    assert (credential.entered_by, credential.verified_by) == (f"user:{sam.pk}", f"user:{other.pk}")
     assert found == [], "\n".join(found)
 
 
-def test_a_reminder_leads_from_the_inbox_to_the_paper(inspector_of: InspectorOf, sam: User) -> None:
+def test_a_reminder_leads_from_the_inbox_to_the_credential(inspector_of: InspectorOf, sam: User) -> None:
     driver = fit_driver(last_name="Diaz", first_name="Ada")
     driver.credentials.filter(type="mvr").update(expires_on=today() + dt.timedelta(days=14))
     admin = factories.UserFactory.create(role=UserRole.FLEET_ADMIN, name="Flo Fleet")
@@ -116,7 +116,9 @@ def test_a_reminder_leads_from_the_inbox_to_the_paper(inspector_of: InspectorOf,
     with inspector.context() as context:
         page = context.new_page()
         page.goto(f"{inspector.url}/console/inbox/")
-        expect(page.locator("main")).to_contain_text("A paper of a driver lapses in 14 days: motor vehicle record")
+        expect(page.locator("main")).to_contain_text(
+            "A credential of a driver expires in 14 days: motor vehicle record"
+        )
         expect(page.locator("main")).not_to_contain_text("Diaz")
         found += faults(page)
         page.get_by_role("link", name="Show").click()

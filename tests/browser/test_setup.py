@@ -37,7 +37,7 @@ def test_first_use_leads_from_step_to_step_and_folds_away(inspector_of: Inspecto
         shift = factories.ShiftFactory.create()
         page.reload()
         expect(next_step).to_contain_text("A vehicle that may be on the road")
-        next_step.get_by_role("link", name="File its papers").click()
+        next_step.get_by_role("link", name="Add its credentials").click()
         expect(page).to_have_url(f"{inspector.url}/console/fleet/credentials/?of=vehicles")
 
         factories.file_credentials(shift.driver, shift.vehicle)

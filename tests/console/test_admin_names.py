@@ -88,7 +88,7 @@ def test_ride_of_no_facility_is_called_by_its_time_and_a_trip_by_its_day() -> No
     assert f'{address_of(Trip, "change", ride.trip_id)}">{ride.service_date}</a>' in page
 
 
-def test_paper_of_a_driver_names_the_driver_and_no_vehicle() -> None:
+def test_credential_of_a_driver_names_only_the_driver() -> None:
     driver = factories.DriverFactory.create()
     factories.CredentialFactory.create(driver=driver)
     client = signed_in_as(UserRole.FLEET_ADMIN, providers=[driver.provider])

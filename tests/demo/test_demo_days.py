@@ -61,7 +61,7 @@ def test_demo_shows_will_call_returns_waiting_released_and_overdue() -> None:
     assert open_calls.filter(promised_pickup_by__lt=FRIDAY_NOON, exceptions__type="will_call_overdue").exists()
 
 
-def test_demo_shows_papers_of_every_colour() -> None:
+def test_demo_shows_credentials_of_every_colour() -> None:
     current = Credential.objects.filter(replaced=False)
 
     assert current.filter(expires_on__lt=TODAY).exists()
@@ -203,10 +203,10 @@ def test_demo_assignments_match_their_rides() -> None:
     assert snapshot.license_number == snapshot.driver.license_number != ""
 
 
-def test_demo_drivers_drive_within_their_shifts_and_with_valid_papers() -> None:
-    papers: dict[object, list[Credential]] = defaultdict(list)
-    for paper in Credential.objects.filter(blocking=True, rejected=False):
-        papers[paper.driver_id or paper.vehicle_id].append(paper)
+def test_demo_drivers_drive_within_their_shifts_and_with_valid_credentials() -> None:
+    credentials: dict[object, list[Credential]] = defaultdict(list)
+    for credential in Credential.objects.filter(blocking=True, rejected=False):
+        credentials[credential.driver_id or credential.vehicle_id].append(credential)
     shifts: dict[object, list[Shift]] = defaultdict(list)
     for shift in Shift.objects.all():
         shifts[shift.driver_id].append(shift)
@@ -220,11 +220,11 @@ def test_demo_drivers_drive_within_their_shifts_and_with_valid_papers() -> None:
         )
         for subject, holder in ((Subject.DRIVER, ride.driver_id), (Subject.VEHICLE, ride.vehicle_id)):
             held = {
-                paper.type
-                for paper in papers[holder]
-                if paper.issued_on is not None
-                and paper.expires_on is not None
-                and paper.issued_on <= ride.service_date <= paper.expires_on
+                credential.type
+                for credential in credentials[holder]
+                if credential.issued_on is not None
+                and credential.expires_on is not None
+                and credential.issued_on <= ride.service_date <= credential.expires_on
             }
             assert held >= BLOCKING_BY_DEFAULT[subject]
 

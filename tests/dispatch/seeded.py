@@ -42,7 +42,7 @@ class Day:
 def seed(date: dt.date, *, rides: int = 1500, drivers: int = 80, riders: int = 600) -> Day:
     """Write a day: one ride in 32 waits, one in 125 is a will-call that nobody released, and all others have a driver.
 
-    The first three drivers have nothing to drive and all their papers.
+    The first three drivers have nothing to drive and all their credentials.
     """
     dice = random.Random(20261120)
     axis = Axis(date, ZONE)

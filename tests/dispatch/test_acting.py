@@ -37,7 +37,7 @@ def ride() -> Ride:
 
 
 def able(**columns: Any) -> Driver:
-    """A driver with papers and a vehicle of their own."""
+    """A driver with credentials and a vehicle of their own."""
     driver = factories.DriverFactory.create(**columns)
     vehicle = factories.VehicleFactory.create(provider=driver.provider)
     factories.file_credentials(driver, vehicle)
@@ -96,14 +96,14 @@ def test_drivers_are_offered_with_reasons_and_the_others_with_what_stands_agains
     desk: Client, ride: Ride
 ) -> None:
     able(last_name="Fitting")
-    factories.DriverFactory.create(last_name="Paperless")
+    factories.DriverFactory.create(last_name="Credentialless")
 
     page = desk.get(at(ride, "assign/"))
 
     said = text_of(page)
     assert "Marek Fitting" in said
     assert "no ride before this one" in said
-    assert "1 driver who may not Marek Paperless" in said
+    assert "1 driver who may not Marek Credentialless" in said
     assert AuditEntry.objects.filter(action="rides.candidates", subject_id=ride.pk).count() == 1
 
 

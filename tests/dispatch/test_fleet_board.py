@@ -36,7 +36,7 @@ def admin() -> Client:
 
 
 def _driver(days: int | None, *, type_: str = "cpr_first_aid", **columns: Any) -> Driver:
-    """A driver with every needed paper, and one more that lapses so many days from today."""
+    """A driver with every needed credential, and one more that lapses so many days from today."""
     driver = fit_driver(**columns)
     if days is not None:
         factories.CredentialFactory.create(driver=driver, type=type_, expires_on=TODAY + days * DAY, blocking=False)
@@ -69,9 +69,9 @@ def test_pages_are_for_those_who_read_drivers(role: UserRole) -> None:
     assert client.post(DRIVERS).status_code == expected
 
 
-def test_cells_say_how_papers_stand(admin: Client) -> None:
+def test_cells_say_how_credentials_stand(admin: Client) -> None:
     driver = factories.DriverFactory.create(last_name="Diaz")
-    papers: dict[str, dict[str, Any]] = {
+    credentials: dict[str, dict[str, Any]] = {
         "driver_license": {"expires_on": TODAY - DAY},
         "exclusion_check_oig": {"rejected": True},
         "mvr": {"expires_on": TODAY + 7 * DAY},
@@ -80,13 +80,13 @@ def test_cells_say_how_papers_stand(admin: Client) -> None:
         "tb_test": {"expires_on": None},
         "dot_physical": {"expires_on": TODAY},
     }
-    for type_, columns in papers.items():
+    for type_, columns in credentials.items():
         factories.CredentialFactory.create(driver=driver, type=type_, **columns)
 
     page = admin.get(BOARD)
 
     assert [label for _kind, label in page.context["types"]] == [
-        "Driver licence", "OIG exclusion check", "Background check", "Motor vehicle record", "Drug screen",
+        "Driver's license", "OIG exclusion check", "Background check", "Motor vehicle record", "Drug screen",
         "CPR and first aid", "DOT physical", "TB test",
     ]  # fmt: skip
     said = text_of(page)
@@ -153,12 +153,12 @@ def test_rows_are_narrowed_by_standing(admin: Client, standing: str, left: list[
 
     assert _names(page) == left
     assert {str(label): count for label, _tone, count, _url, _chosen in page.context["counts"]} == {
-        "Does not hold": 3, "7 days or less": 1, "30 days or less": 2, "60 days or less": 3, "Not verified": 0,
+        "Not valid": 3, "7 days or less": 1, "30 days or less": 2, "60 days or less": 3, "Not verified": 0,
         "All in order": 1,
     }  # fmt: skip
 
 
-def test_papers_that_nobody_has_verified_are_marked_and_found(admin: Client) -> None:
+def test_credentials_that_nobody_has_verified_are_marked_and_found(admin: Client) -> None:
     unseen = {"verified_at": None, "verified_by": ""}
     _driver(None, last_name="Adams").credentials.filter(type="mvr").update(**unseen)
     _driver(None, last_name="Baker").credentials.filter(type="mvr").update(rejected=True, **unseen)
@@ -186,7 +186,7 @@ def test_rows_are_narrowed_by_provider_and_counters_take_it_back(admin: Client) 
     assert "No driver passes this filter." in text_of(admin.get(f"{BOARD}?{provider}&standing=rejected"))
 
 
-def test_rides_after_a_needed_paper_lapses_are_counted(admin: Client) -> None:
+def test_rides_after_a_needed_credential_lapses_are_counted(admin: Client) -> None:
     driver = _driver(1, last_name="Diaz")  # first aid, which nobody needs
     driver.credentials.filter(type="mvr").update(expires_on=TODAY + 3 * DAY)
     driver.credentials.filter(type="driver_license").update(expires_on=TODAY + 5 * DAY)
@@ -198,10 +198,10 @@ def test_rides_after_a_needed_paper_lapses_are_counted(admin: Client) -> None:
 
     assert {cell.type: cell.rides for cell in row.cells if cell.rides} == {"mvr": 3, "driver_license": 1}
     assert (row.broken, row.given) == (3, 5)
-    assert "3 rides after" in text_of(admin.get(BOARD))
+    assert "3 rides at risk" in text_of(admin.get(BOARD))
 
 
-def test_rides_of_who_lacks_a_needed_paper_are_all_counted() -> None:
+def test_rides_of_who_lacks_a_needed_credential_are_all_counted() -> None:
     driver = _driver(None)
     _give(driver, 0, 4)
     driver.credentials.filter(type="mvr").delete()
@@ -211,7 +211,7 @@ def test_rides_of_who_lacks_a_needed_paper_are_all_counted() -> None:
     assert row.broken == 2
 
 
-def test_day_of_the_papers_is_the_providers() -> None:
+def test_day_of_the_credentials_is_the_providers() -> None:
     there = factories.TransportProviderFactory.create(timezone="Pacific/Auckland")  # 04:00 on the 21st
     _driver(0, provider=there)
 
@@ -232,13 +232,13 @@ def test_vehicles_have_a_board_of_their_own(admin: Client) -> None:
 
     assert _names(page) == ["V17"]
     assert [label for _kind, label in page.context["types"]] == ["Registration", "Insurance", "Inspection"]
-    assert "▲ 2 days left 2026-11-22 · 1 ride after" in text_of(page)
+    assert "▲ 2 days left 2026-11-22 · 1 ride at risk" in text_of(page)
     assert "No vehicle passes this filter." in text_of(admin.get(f"{BOARD}?of=vehicles&standing=rejected"))
 
 
 def test_board_without_anybody_says_so(admin: Client) -> None:
-    assert "There is no driver yet" in text_of(admin.get(BOARD))
-    assert "There is no vehicle yet" in text_of(admin.get(f"{BOARD}?of=vehicles"))
+    assert "There are no drivers yet" in text_of(admin.get(BOARD))
+    assert "There are no vehicles yet" in text_of(admin.get(f"{BOARD}?of=vehicles"))
     assert "There is no driver yet" in text_of(admin.get(DRIVERS))
 
 
@@ -259,7 +259,7 @@ def test_fleet_admin_sees_the_own_providers_alone_and_no_rider() -> None:
         assert "Ours" in body
         assert "Theirs" not in body
         assert not any(name in body for name in Ride.objects.values_list("rider__last_name", flat=True))
-    assert "1 ride after" in text_of(pages[0])
+    assert "1 ride at risk" in text_of(pages[0])
 
 
 @pytest.mark.parametrize("path", [BOARD, f"{BOARD}?of=vehicles", DRIVERS])
@@ -270,7 +270,7 @@ def test_pages_cost_the_same_queries_however_many_rows(
     for _ in range(count):
         _give(_driver(3), 4)
 
-    # session and person; providers; owners, papers and rides; the look of the list and its views; the inbox
+    # session and person; providers; owners, credentials and rides; the look of the list and its views; the inbox
     with django_assert_num_queries(9):
         admin.get(path)
 
@@ -359,7 +359,7 @@ def test_drivers_are_found_by_name_and_by_whether_they_may_drive(admin: Client) 
     assert "No driver is found by this." in text_of(admin.post(DRIVERS, {"q": "nobody"}))
 
 
-def test_list_of_drivers_says_which_paper_comes_first_and_how_many_rides_wait(admin: Client) -> None:
+def test_list_of_drivers_says_which_credential_comes_first_and_how_many_rides_wait(admin: Client) -> None:
     driver = _driver(None, last_name="Diaz")
     driver.credentials.filter(type="mvr").update(expires_on=TODAY + 2 * DAY)
     _give(driver, 1, 4)
@@ -367,7 +367,7 @@ def test_list_of_drivers_says_which_paper_comes_first_and_how_many_rides_wait(ad
 
     said = text_of(admin.get(DRIVERS))
 
-    assert "▲ 2 days left Motor vehicle record 2 1 after a paper lapses" in said
+    assert "▲ 2 days left Motor vehicle record 2 1 after a credential expires" in said
     assert "All in order 0" in said
 
 

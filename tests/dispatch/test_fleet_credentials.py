@@ -1,4 +1,4 @@
-"""One paper: filed, verified and rejected from its page."""
+"""One credential: filed, verified and rejected from its page."""
 
 import datetime as dt
 from typing import Any
@@ -33,37 +33,37 @@ def _of(driver: Driver, type_: str = "mvr") -> str:
     return f"{FLEET}drivers/{driver.pk}/credentials/{type_}/"
 
 
-def _act(paper: Credential, act: str) -> str:
-    return f"{FLEET}credentials/{paper.pk}/{act}/"
+def _act(credential: Credential, act: str) -> str:
+    return f"{FLEET}credentials/{credential.pk}/{act}/"
 
 
-def _papers() -> list[Any]:
+def _credentials() -> list[Any]:
     return list(Credential.objects.order_by("pk").values())
 
 
 @pytest.mark.parametrize("role", sorted(role for role in UserRole if Scope.DRIVERS_WRITE not in SCOPES_OF_USER[role]))
-def test_papers_are_for_those_who_write(role: UserRole) -> None:
+def test_credentials_are_for_those_who_write(role: UserRole) -> None:
     driver = fit_driver()
-    paper, client, before = driver.credentials.get(type="mvr"), visitor(role), _papers()
+    credential, client, before = driver.credentials.get(type="mvr"), visitor(role), _credentials()
 
-    answers = [client.get(_of(driver)), client.post(_of(driver)), client.post(_act(paper, "verify"))]
-    answers.append(client.post(_act(paper, "reject"), {"reason": "x"}))
+    answers = [client.get(_of(driver)), client.post(_of(driver)), client.post(_act(credential, "verify"))]
+    answers.append(client.post(_act(credential, "reject"), {"reason": "x"}))
 
     assert {answer.status_code for answer in answers} == {403}
-    assert _papers() == before
+    assert _credentials() == before
 
 
-def test_papers_out_of_reach_and_types_that_are_none_are_not_there(desk: Client) -> None:
+def test_credentials_out_of_reach_and_types_that_are_none_are_not_there(desk: Client) -> None:
     ours, theirs = fit_driver(), fit_driver()
     person = factories.UserFactory.create(role=UserRole.FLEET_ADMIN)
     person.providers.add(ours.provider)
     bound = Client()
     sign_in(bound, person)
-    paper, before = theirs.credentials.get(type="mvr"), _papers()
+    credential, before = theirs.credentials.get(type="mvr"), _credentials()
 
     sent = {"expires_on": "2029-01-01"}
-    answers = [bound.get(_of(theirs)), bound.post(_of(theirs), sent), bound.post(_act(paper, "verify"))]
-    answers += [bound.post(_act(paper, "reject"), {"reason": "x"}), bound.post(_act(Credential(), "verify"))]
+    answers = [bound.get(_of(theirs)), bound.post(_of(theirs), sent), bound.post(_act(credential, "verify"))]
+    answers += [bound.post(_act(credential, "reject"), {"reason": "x"}), bound.post(_act(Credential(), "verify"))]
     answers += [desk.get(_of(ours, "insurance")), desk.get(_of(ours, "nonsense"))]
     answers += [
         desk.get(f"{FLEET}trains/{ours.pk}/credentials/mvr/"),
@@ -71,10 +71,10 @@ def test_papers_out_of_reach_and_types_that_are_none_are_not_there(desk: Client)
     ]
 
     assert {answer.status_code for answer in answers} == {404}
-    assert _papers() == before
+    assert _credentials() == before
 
 
-def test_a_paper_is_shown_with_what_hangs_on_it(desk: Client) -> None:
+def test_a_credential_is_shown_with_what_hangs_on_it(desk: Client) -> None:
     driver = fit_driver()
     driver.credentials.filter(type="mvr").update(
         expires_on=dt.date(2026, 11, 22), issuer="Illinois", number="SECRET-4711", verified_at=NOW, verified_by="system"
@@ -87,12 +87,14 @@ def test_a_paper_is_shown_with_what_hangs_on_it(desk: Client) -> None:
     said = text_of(page)
     assert "Motor vehicle record ▲ 2 days left" in said
     assert "1 ride is given out for a day on which it does not hold." in said
-    assert "Last day 2026-11-22 Issued 2024-01-01 Illinois Needed Yes: without it no ride is given" in said
+    assert (
+        "Expiration date 2026-11-22 Issued 2024-01-01 Illinois Required Yes: no rides are assigned without it" in said
+    )
     assert "Verified 2026-11-20 09:00 Carelane" in said
     assert "SECRET-4711" not in page.content.decode()
 
 
-def test_a_paper_that_is_not_on_file_can_be_filed(desk: Client) -> None:
+def test_a_credential_that_is_not_on_file_can_be_filed(desk: Client) -> None:
     driver = fit_driver()
     empty = text_of(desk.get(_of(driver, "tb_test")))
 
@@ -103,15 +105,15 @@ def test_a_paper_that_is_not_on_file_can_be_filed(desk: Client) -> None:
     )
 
     assert "Nothing is on file." in empty
-    paper = driver.credentials.get(type="tb_test")
-    assert (paper.number, paper.issuer, paper.blocking) == ("T-1", "Clinic", False)
-    assert (paper.issued_on, paper.expires_on) == (dt.date(2026, 11, 1), dt.date(2027, 11, 1))
-    assert told(done) == ["The paper is filed."]
+    credential = driver.credentials.get(type="tb_test")
+    assert (credential.number, credential.issuer, credential.blocking) == ("T-1", "Clinic", False)
+    assert (credential.issued_on, credential.expires_on) == (dt.date(2026, 11, 1), dt.date(2027, 11, 1))
+    assert told(done) == ["The credential is saved."]
     assert done.redirect_chain == [(f"{FLEET}drivers/{driver.pk}/#tb_test", 302)]
     assert AuditEntry.objects.get(action="credentials.file").subject_id == driver.pk
 
 
-def test_a_newer_paper_replaces_the_one_on_file_which_is_kept(desk: Client) -> None:
+def test_a_newer_credential_replaces_the_one_on_file_which_is_kept(desk: Client) -> None:
     vehicle = fit_vehicle()
     path = f"{FLEET}vehicles/{vehicle.pk}/credentials/insurance/"
 
@@ -119,7 +121,7 @@ def test_a_newer_paper_replaces_the_one_on_file_which_is_kept(desk: Client) -> N
     desk.post(path, {"expires_on": "2029-01-01", "blocking": "on"})
 
     assert page.context["file"]["blocking"].value() is True
-    assert "The one on file is kept as replaced." in text_of(page)
+    assert "The current one is kept as replaced." in text_of(page)
     rows = vehicle.credentials.filter(type="insurance").order_by("created_at", "pk")
     assert [(row.expires_on, row.replaced, row.blocking) for row in rows] == [
         (dt.date(2028, 1, 1), True, True), (dt.date(2029, 1, 1), False, True),
@@ -139,86 +141,88 @@ def test_what_cannot_be_filed_is_said_beside_it_and_nothing_changes(
     desk: Client, given: dict[str, str], field: str
 ) -> None:
     driver = fit_driver()
-    before = _papers()
+    before = _credentials()
 
     answer = desk.post(_of(driver), given | {"issuer": "Illinois"})
 
     assert (answer.status_code, list(answer.context["file"].errors)) == (422, [field])
     assert 'value="Illinois"' in answer.content.decode()
-    assert _papers() == before
+    assert _credentials() == before
 
 
-def test_a_paper_is_verified_and_the_verifier_named(desk: Client) -> None:
+def test_a_credential_is_verified_and_the_verifier_named(desk: Client) -> None:
     driver = fit_driver()
-    paper = driver.credentials.get(type="mvr")
+    credential = driver.credentials.get(type="mvr")
 
-    done = desk.post(_act(paper, "verify"), follow=True)
+    done = desk.post(_act(credential, "verify"), follow=True)
 
-    paper.refresh_from_db()
-    assert (paper.verified_at, paper.verified_by[:5]) == (NOW, "user:")
-    assert told(done) == ["The paper is verified."]
+    credential.refresh_from_db()
+    assert (credential.verified_at, credential.verified_by[:5]) == (NOW, "user:")
+    assert told(done) == ["The credential is verified."]
     assert "Verified 2026-11-20 09:00 Pat Example" in text_of(done)
     assert done.redirect_chain == [(_of(driver), 302)]
 
 
-def test_who_entered_a_paper_does_not_verify_it_and_somebody_else_does(desk: Client) -> None:
+def test_who_entered_a_credential_does_not_verify_it_and_somebody_else_does(desk: Client) -> None:
     driver = fit_driver()
     desk.post(_of(driver), {"expires_on": "2027-11-01", "blocking": "on"})
-    paper = driver.credentials.get(type="mvr", replaced=False)
+    credential = driver.credentials.get(type="mvr", replaced=False)
 
-    own_page, refused = desk.get(_of(driver)), desk.post(_act(paper, "verify"), follow=True)
+    own_page, refused = desk.get(_of(driver)), desk.post(_act(credential, "verify"), follow=True)
     other = visitor(UserRole.FLEET_ADMIN)
     other_page = visitor(UserRole.ADMIN).get(_of(driver))
 
-    assert "Entered 2026-11-20 09:00 Pat Example Verified not yet You entered it: somebody else" in text_of(own_page)
-    assert "I have seen it" not in text_of(own_page)
-    assert told(refused) == ["You entered this paper: somebody else has to verify it."]
-    paper.refresh_from_db()
-    assert paper.verified_at is None
+    assert "Entered 2026-11-20 09:00 Pat Example Verified not yet You entered it: someone else" in text_of(own_page)
+    assert "Verify" not in text_of(own_page)
+    assert told(refused) == ["You entered this credential: someone else has to verify it."]
+    credential.refresh_from_db()
+    assert credential.verified_at is None
     assert "◆ Not verified" in text_of(desk.get(f"{FLEET}drivers/{driver.pk}/"))
-    assert "I have seen it" in text_of(other_page)
-    assert other.post(_act(paper, "verify")).status_code == 404  # of another provider, or of none
-    assert told(visitor(UserRole.ADMIN).post(_act(paper, "verify"), follow=True)) == ["The paper is verified."]
-    paper = driver.credentials.get(type="mvr", replaced=False)
-    assert (paper.verified_at, paper.verified_by != paper.entered_by) == (NOW, True)
+    assert "Verify" in text_of(other_page)
+    assert other.post(_act(credential, "verify")).status_code == 404  # of another provider, or of none
+    assert told(visitor(UserRole.ADMIN).post(_act(credential, "verify"), follow=True)) == [
+        "The credential is verified."
+    ]
+    credential = driver.credentials.get(type="mvr", replaced=False)
+    assert (credential.verified_at, credential.verified_by != credential.entered_by) == (NOW, True)
 
 
-def test_a_rejected_paper_does_not_hold_and_can_be_taken_back(desk: Client) -> None:
+def test_a_rejected_credential_does_not_hold_and_can_be_taken_back(desk: Client) -> None:
     vehicle = fit_vehicle()
-    paper = vehicle.credentials.get(type="inspection")
+    credential = vehicle.credentials.get(type="inspection")
 
-    done = desk.post(_act(paper, "reject"), {"reason": "The stamp is missing"}, follow=True)
+    done = desk.post(_act(credential, "reject"), {"reason": "The stamp is missing"}, follow=True)
 
-    paper.refresh_from_db()
-    assert paper.rejected is True
-    assert told(done) == ["The paper is rejected: it does not hold any more."]
+    credential.refresh_from_db()
+    assert credential.rejected is True
+    assert told(done) == ["The credential is rejected: it is no longer valid."]
     assert "Inspection ⊘ Rejected" in text_of(done)
     assert AuditEntry.objects.get(action="credentials.reject").reason == "The stamp is missing"
-    desk.post(_act(paper, "verify"))
-    paper.refresh_from_db()
-    assert paper.rejected is False
+    desk.post(_act(credential, "verify"))
+    credential.refresh_from_db()
+    assert credential.rejected is False
 
 
 def test_rejection_asks_for_a_reason(desk: Client) -> None:
-    paper, vehicles = fit_driver().credentials.get(type="mvr"), fit_vehicle().credentials.get(type="inspection")
-    before = _papers()
+    credential, vehicles = fit_driver().credentials.get(type="mvr"), fit_vehicle().credentials.get(type="inspection")
+    before = _credentials()
 
-    answers = [desk.post(_act(one, "reject"), {"reason": " "}) for one in (paper, vehicles)]
+    answers = [desk.post(_act(one, "reject"), {"reason": " "}) for one in (credential, vehicles)]
 
     assert {answer.status_code for answer in answers} == {422}
     assert answers[0].context["reject"].errors == {"reason": ["This field is required."]}
-    assert _papers() == before
+    assert _credentials() == before
 
 
 @pytest.mark.parametrize("act", ["verify", "reject"])
-def test_a_paper_that_was_replaced_meanwhile_stays_as_it_is(desk: Client, act: str) -> None:
+def test_a_credential_that_was_replaced_meanwhile_stays_as_it_is(desk: Client, act: str) -> None:
     driver = fit_driver()
-    paper = driver.credentials.get(type="mvr")
+    credential = driver.credentials.get(type="mvr")
     told_by: dict[str, Any] = {"by": factories.principal(UserRole.DISPATCH_SUPERVISOR), "at": NOW}
     credentials.file(subject=Subject.DRIVER, subject_id=driver.pk, type="mvr", given={}, **told_by)
-    before = _papers()
+    before = _credentials()
 
-    answer = desk.post(_act(paper, act), {"reason": "Wrong name"}, follow=True)
+    answer = desk.post(_act(credential, act), {"reason": "Wrong name"}, follow=True)
 
-    assert told(answer) == ["Another paper has taken its place meanwhile. This is the one in force."]
-    assert _papers() == before
+    assert told(answer) == ["Another credential has replaced it in the meantime. This is the current one."]
+    assert _credentials() == before

@@ -1,4 +1,4 @@
-"""Scans of papers: sent in, saved and removed, and all that may be wrong with them."""
+"""Scans of credentials: sent in, saved and removed, and all that may be wrong with them."""
 
 import datetime as dt
 from typing import Any
@@ -37,7 +37,7 @@ def desk() -> Client:
 
 
 @pytest.fixture
-def paper() -> Credential:
+def credential() -> Credential:
     return fit_driver().credentials.get(type="mvr")
 
 
@@ -46,20 +46,20 @@ def by() -> Principal:
     return factories.principal(UserRole.DISPATCH_SUPERVISOR)
 
 
-def _to(paper: Credential) -> str:
-    return f"{FLEET}credentials/{paper.pk}/documents/"
+def _to(credential: Credential) -> str:
+    return f"{FLEET}credentials/{credential.pk}/documents/"
 
 
 def _of(document: Document, act: str = "") -> str:
     return f"{FLEET}documents/{document.pk}/{act}"
 
 
-def _file(data: bytes = PDF, name: str = "Diaz Ada licence.pdf", type_: str = "application/pdf") -> dict[str, Any]:
+def _file(data: bytes = PDF, name: str = "Diaz Ada license.pdf", type_: str = "application/pdf") -> dict[str, Any]:
     return {"document": SimpleUploadedFile(name, data, type_)}
 
 
-def _kept(paper: Credential, data: bytes = PDF) -> Document:
-    return documents.add(credential_id=paper.pk, data=data, size=len(data), by=system(), at=NOW)
+def _kept(credential: Credential, data: bytes = PDF) -> Document:
+    return documents.add(credential_id=credential.pk, data=data, size=len(data), by=system(), at=NOW)
 
 
 def _rows() -> list[Any]:
@@ -75,9 +75,9 @@ def _trail(action: str) -> list[AuditEntry]:
     [(PDF, "application/pdf", "pdf"), (JPEG, "image/jpeg", "jpg"), (PNG, "image/png", "png")],
 )
 def test_a_scan_is_kept_and_given_back_as_a_file_to_be_saved(
-    desk: Client, paper: Credential, data: bytes, kind: str, ending: str
+    desk: Client, credential: Credential, data: bytes, kind: str, ending: str
 ) -> None:
-    done = desk.post(_to(paper), _file(data, "x.exe", "text/html"), follow=True)
+    done = desk.post(_to(credential), _file(data, "x.exe", "text/html"), follow=True)
 
     document = Document.objects.get()
     assert told(done) == ["The scan is kept."]
@@ -92,20 +92,20 @@ def test_a_scan_is_kept_and_given_back_as_a_file_to_be_saved(
     assert answer["Content-Disposition"] == f'attachment; filename="mvr-{document.pk.hex[-6:]}.{ending}"'
 
 
-def test_every_look_is_in_the_trail_and_so_is_what_was_added(desk: Client, paper: Credential) -> None:
-    desk.post(_to(paper), _file())
+def test_every_look_is_in_the_trail_and_so_is_what_was_added(desk: Client, credential: Credential) -> None:
+    desk.post(_to(credential), _file())
     document = Document.objects.get()
     for _ in range(2):
         desk.get(_of(document))
 
     looks = _trail("documents.read")
-    assert [(one.subject_type, one.subject_id) for one in looks] == [("driver", paper.driver_id)] * 2
-    assert looks[0].details == {"documentId": str(document.pk), "credentialId": str(paper.pk), "type": "mvr"}
+    assert [(one.subject_type, one.subject_id) for one in looks] == [("driver", credential.driver_id)] * 2
+    assert looks[0].details == {"documentId": str(document.pk), "credentialId": str(credential.pk), "type": "mvr"}
     assert [one.details for one in _trail("documents.add")] == [looks[0].details]
 
 
-def test_a_scan_is_sealed_and_bound_to_its_row(paper: Credential) -> None:
-    first, other = _kept(paper, PDF), _kept(paper, PNG)
+def test_a_scan_is_sealed_and_bound_to_its_row(credential: Credential) -> None:
+    first, other = _kept(credential, PDF), _kept(credential, PNG)
 
     with connection.cursor() as cursor:
         cursor.execute("SELECT content_encrypted, digest FROM fleet_document")
@@ -118,16 +118,16 @@ def test_a_scan_is_sealed_and_bound_to_its_row(paper: Credential) -> None:
         _ = Document.objects.get(pk=other.pk).content
 
 
-def test_nothing_of_the_name_of_the_file_is_kept(desk: Client, paper: Credential) -> None:
-    done = desk.post(_to(paper), _file(), follow=True)
+def test_nothing_of_the_name_of_the_file_is_kept(desk: Client, credential: Credential) -> None:
+    done = desk.post(_to(credential), _file(), follow=True)
 
     assert "Ada" not in text_of(done)
-    assert "licence" not in repr(_rows())
+    assert "license" not in repr(_rows())
 
 
-def test_a_scan_that_is_sent_twice_is_kept_once(desk: Client, paper: Credential) -> None:
+def test_a_scan_that_is_sent_twice_is_kept_once(desk: Client, credential: Credential) -> None:
     for _ in range(2):
-        desk.post(_to(paper), _file())
+        desk.post(_to(credential), _file())
 
     assert Document.objects.count() == len(_trail("documents.add")) == 1
     row = Document.objects.get()
@@ -148,57 +148,57 @@ def test_a_scan_that_is_sent_twice_is_kept_once(desk: Client, paper: Credential)
     ],
 )
 def test_what_is_no_scan_is_refused_beside_the_field(
-    desk: Client, paper: Credential, data: bytes | None, said: str, settings: Any
+    desk: Client, credential: Credential, data: bytes | None, said: str, settings: Any
 ) -> None:
     settings.UPLOAD_MAX_BYTES = 2_000
 
-    answer = desk.post(_to(paper), {} if data is None else _file(data))
+    answer = desk.post(_to(credential), {} if data is None else _file(data))
 
     assert answer.status_code == 422
     assert answer.context["scan"].errors == {"document": [said]}
     assert _rows() == []
 
 
-def test_a_service_takes_nothing_that_is_empty_or_cut_off(paper: Credential, by: Principal) -> None:
+def test_a_service_takes_nothing_that_is_empty_or_cut_off(credential: Credential, by: Principal) -> None:
     for data, size in ((b"", 0), (b"", 7), (PDF, len(PDF) + 1)):
         with pytest.raises(InvalidInput):
-            documents.add(credential_id=paper.pk, data=data, size=size, by=by, at=NOW)
+            documents.add(credential_id=credential.pk, data=data, size=size, by=by, at=NOW)
 
     assert _rows() == []
 
 
-def test_a_paper_has_so_many_scans_and_no_more(desk: Client, paper: Credential) -> None:
+def test_a_credential_has_so_many_scans_and_no_more(desk: Client, credential: Credential) -> None:
     for number in range(documents.MOST):
-        _kept(paper, PDF.replace(b"/Root", b"/Root" + b" " * number))
+        _kept(credential, PDF.replace(b"/Root", b"/Root" + b" " * number))
 
-    answer = desk.post(_to(paper), _file(PNG))
+    answer = desk.post(_to(credential), _file(PNG))
 
     assert answer.status_code == 422
-    assert answer.context["scan"].non_field_errors() == ["A paper has 10 scans at most: remove one first."]
-    assert "A paper has 10 scans at most." in text_of(answer)
+    assert answer.context["scan"].non_field_errors() == ["A credential has at most 10 scans: remove one first."]
+    assert "A credential has at most 10 scans." in text_of(answer)
     assert "Add the scan" not in text_of(answer)
     assert Document.objects.count() == documents.MOST
 
 
-def test_a_scan_is_removed_for_good_and_the_reason_stays(desk: Client, paper: Credential) -> None:
-    document = _kept(paper)
+def test_a_scan_is_removed_for_good_and_the_reason_stays(desk: Client, credential: Credential) -> None:
+    document = _kept(credential)
 
-    done = desk.post(_of(document, "remove/"), {"reason": " Somebody else's licence "}, follow=True)
+    done = desk.post(_of(document, "remove/"), {"reason": " Somebody else's license "}, follow=True)
 
     document.refresh_from_db()
     assert told(done) == ["The scan is removed."]
     assert "There is none yet." in text_of(done)
     assert (document.content_encrypted, document.content, document.removed_at) == (None, b"", NOW)
-    assert (document.removed_by[:5], document.removal_reason) == ("user:", "Somebody else's licence")
-    assert _trail("documents.remove")[0].reason == "Somebody else's licence"
+    assert (document.removed_by[:5], document.removal_reason) == ("user:", "Somebody else's license")
+    assert _trail("documents.remove")[0].reason == "Somebody else's license"
     assert desk.get(_of(document)).status_code == 404
     again = desk.post(_of(document, "remove/"), {"reason": "x"}, follow=True)
     assert told(again) == ["Somebody has removed it meanwhile."]
-    assert _kept(paper).pk != document.pk  # the same file may come back
+    assert _kept(credential).pk != document.pk  # the same file may come back
 
 
-def test_a_removal_asks_for_a_reason(desk: Client, paper: Credential, by: Principal) -> None:
-    document, other = _kept(paper), _kept(paper, PNG)
+def test_a_removal_asks_for_a_reason(desk: Client, credential: Credential, by: Principal) -> None:
+    document, other = _kept(credential), _kept(credential, PNG)
     before = _rows()
 
     answer = desk.post(_of(document, "remove/"), {"reason": " "})
@@ -211,22 +211,22 @@ def test_a_removal_asks_for_a_reason(desk: Client, paper: Credential, by: Princi
     assert _rows() == before
 
 
-def test_scans_of_a_paper_that_was_replaced_meanwhile_are_not_taken(desk: Client, paper: Credential) -> None:
+def test_scans_of_a_credential_that_was_replaced_meanwhile_are_not_taken(desk: Client, credential: Credential) -> None:
     told_by: dict[str, Any] = {"by": factories.principal(UserRole.DISPATCH_SUPERVISOR), "at": NOW}
-    credentials.file(subject=Subject.DRIVER, subject_id=paper.subject_id, type="mvr", given={}, **told_by)
+    credentials.file(subject=Subject.DRIVER, subject_id=credential.subject_id, type="mvr", given={}, **told_by)
 
-    answer = desk.post(_to(paper), _file(), follow=True)
+    answer = desk.post(_to(credential), _file(), follow=True)
 
-    assert told(answer) == ["Another paper has taken its place meanwhile. This is the one in force."]
+    assert told(answer) == ["Another credential has replaced it in the meantime. This is the current one."]
     assert _rows() == []
 
 
 @pytest.mark.parametrize("role", sorted(role for role in UserRole if Scope.DRIVERS_WRITE not in SCOPES_OF_USER[role]))
-def test_scans_are_for_those_who_may_change_papers(role: UserRole, paper: Credential) -> None:
-    document, client = _kept(paper), visitor(role)
+def test_scans_are_for_those_who_may_change_credentials(role: UserRole, credential: Credential) -> None:
+    document, client = _kept(credential), visitor(role)
     before = _rows()
 
-    answers = [client.get(_of(document)), client.post(_to(paper), _file(PNG))]
+    answers = [client.get(_of(document)), client.post(_to(credential), _file(PNG))]
     answers.append(client.post(_of(document, "remove/"), {"reason": "x"}))
 
     assert {answer.status_code for answer in answers} == {403}
@@ -252,8 +252,8 @@ def test_scans_out_of_reach_are_not_there() -> None:
         documents.remove(document_id=uuid7(), reason="x", by=system(), at=NOW)
 
 
-def test_scans_change_keys_with_everything_else(paper: Credential, settings: Any) -> None:
-    document, seen = _kept(paper), []
+def test_scans_change_keys_with_everything_else(credential: Credential, settings: Any) -> None:
+    document, seen = _kept(credential), []
     settings.ENCRYPTION_KEYS = ["new:" + "A" * 43 + "=", *settings.ENCRYPTION_KEYS]
 
     resealing.reseal(by=system(), rows_at_once=200, tell=lambda progress: seen.append(progress.column))
@@ -264,9 +264,9 @@ def test_scans_change_keys_with_everything_else(paper: Credential, settings: Any
     assert "fleet_document.content" in seen
 
 
-def test_rows_as_large_as_scans_are_resealed_a_few_at_once(paper: Credential, settings: Any) -> None:
+def test_rows_as_large_as_scans_are_resealed_a_few_at_once(credential: Credential, settings: Any) -> None:
     for number in range(5):
-        _kept(paper, PDF.replace(b"/Root", b"/Root" + b" " * number))
+        _kept(credential, PDF.replace(b"/Root", b"/Root" + b" " * number))
     settings.ENCRYPTION_KEYS = ["new:" + "A" * 43 + "=", *settings.ENCRYPTION_KEYS]
     seen: list[int] = []
 
@@ -279,8 +279,8 @@ def test_rows_as_large_as_scans_are_resealed_a_few_at_once(paper: Credential, se
     assert seen == [Document.RESEALED_AT_ONCE, 5]
 
 
-def test_the_name_of_a_document_says_nothing(paper: Credential) -> None:
-    document = _kept(paper)
+def test_the_name_of_a_document_says_nothing(credential: Credential) -> None:
+    document = _kept(credential)
 
     assert str(document) == f"document {document.pk}"
     assert dt.timedelta(0) == NOW - document.added_at

@@ -104,7 +104,7 @@ def test_what_is_out_of_reach_is_not_there_and_stays_as_it_is() -> None:
     assert _state() == before
 
 
-def test_a_drivers_page_shows_papers_shifts_leave_and_rides(desk: Client) -> None:
+def test_a_drivers_page_shows_credentials_shifts_leave_and_rides(desk: Client) -> None:
     driver = fit_driver(last_name="Diaz", first_name="Ada", languages=["es"], email="ada@example.org")
     driver.credentials.filter(type="mvr").update(
         expires_on=dt.date(2026, 11, 22), issuer="Illinois", verified_at=NOW, verified_by="system", blocking=True
@@ -116,12 +116,12 @@ def test_a_drivers_page_shows_papers_shifts_leave_and_rides(desk: Client) -> Non
     said = text_of(desk.get(f"{DRIVERS}{driver.pk}/"))
 
     assert f"{driver.provider.name} · Employee · 1 ride given to this driver" in said
-    assert "Motor vehicle record needed ▲ 2 days left 1 ride after 2026-11-22 2024-01-01 Illinois" in said
+    assert "Motor vehicle record required ▲ 2 days left 1 ride at risk 2026-11-22 2024-01-01 Illinois" in said
     assert "Illinois 2026-11-20 09:00 Carelane" in said
     assert f"2026-11-20 07:00 2026-11-20 17:00 {shift.vehicle.unit_number}" in said
     assert "2026-11-21 15:00 Dentist" in said
     assert "Wheelchair securement, Passenger assistance" in said
-    assert "File another: Drug screen , CPR and first aid" in said
+    assert "Add credential: Drug screen , CPR and first aid" in said
 
 
 def test_a_page_offers_what_can_be_done_by_who_may(desk: Client) -> None:
@@ -136,16 +136,16 @@ def test_a_page_offers_what_can_be_done_by_who_may(desk: Client) -> None:
     Driver.objects.update(activation="active")
     active = text_of(desk.get(path))
 
-    offers = ("Activate…", "Suspend…", "Has left…", "File…")
+    offers = ("Activate…", "Suspend…", "Has left…", "Add…")
     offered = [[one for one in offers if one in said] for said in (suspended, read, left, active)]
     assert offered == [
-        ["Activate…", "Has left…", "File…"], [], ["Activate…", "File…"], ["Suspend…", "Has left…", "File…"],
+        ["Activate…", "Has left…", "Add…"], [], ["Activate…", "Add…"], ["Suspend…", "Has left…", "Add…"],
     ]  # fmt: skip
     assert "Suspended: Complaint" in suspended
     assert "None is planned." in suspended
 
 
-def test_a_vehicles_page_shows_what_it_is_and_its_papers(desk: Client) -> None:
+def test_a_vehicles_page_shows_what_it_is_and_its_credentials(desk: Client) -> None:
     vehicle = fit_vehicle(unit_number="V17", make="Ford", model="Transit", year=2021)
 
     said = text_of(desk.get(f"{VEHICLES}{vehicle.pk}/"))
@@ -154,7 +154,7 @@ def test_a_vehicles_page_shows_what_it_is_and_its_papers(desk: Client) -> None:
     assert "Wheelchair van · 0 rides given to this vehicle" in said
     assert "Ford Transit 2021" in said
     assert "standard: 2 walking, 1 in wheelchairs, 0 on stretchers" in said
-    assert "Registration needed ✓ Valid 2028-01-01" in said
+    assert "Registration required ✓ Valid 2028-01-01" in said
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -168,10 +168,10 @@ def test_pages_cost_the_same_queries_however_much_there_is(
         Leave.objects.create(driver=driver, starts_at=starts_at, ends_at=starts_at + HOUR)
         _given(driver)
 
-    # session and person; driver, papers, shifts, leave; the board's three; units; rides; the inbox
+    # session and person; driver, credentials, shifts, leave; the board's three; units; rides; the inbox
     with django_assert_num_queries(12):
         desk.get(f"{DRIVERS}{driver.pk}/")
-    # session and person; driver, papers, shifts, leave; rides; the trail; the inbox
+    # session and person; driver, credentials, shifts, leave; rides; the trail; the inbox
     with django_assert_num_queries(9):
         desk.get(f"{DRIVERS}{driver.pk}/activation/?to=suspended")
 
@@ -262,7 +262,7 @@ def test_refused_suspension_changes_nothing_and_keeps_what_was_typed(desk: Clien
     assert _state() == before
 
 
-def test_activation_names_the_papers_that_lack_and_is_refused(desk: Client) -> None:
+def test_activation_names_the_credentials_that_lack_and_is_refused(desk: Client) -> None:
     driver = fit_driver(activation="pending")
     driver.credentials.filter(type="mvr").delete()
     driver.credentials.filter(type="driver_license").update(expires_on=dt.date(2026, 11, 19))
@@ -271,13 +271,13 @@ def test_activation_names_the_papers_that_lack_and_is_refused(desk: Client) -> N
     page = desk.get(f"{path}?to=active")
     refused = desk.post(path, _to(driver, "active"))
 
-    assert "Driver licence : Expired Motor vehicle record : Missing" in text_of(page)
+    assert "Driver's license : Expired Motor vehicle record : Missing" in text_of(page)
     assert refused.status_code == 422
-    assert "Papers that are needed do not hold: they are named below." in text_of(refused)
+    assert "Required credentials are not valid: see below." in text_of(refused)
     assert _state() == before
 
 
-def test_driver_with_every_paper_is_activated(desk: Client) -> None:
+def test_driver_with_every_credential_is_activated(desk: Client) -> None:
     driver = fit_driver(activation="pending")
     path = f"{DRIVERS}{driver.pk}/activation/"
 
@@ -285,7 +285,7 @@ def test_driver_with_every_paper_is_activated(desk: Client) -> None:
     done = desk.post(path, _to(driver, "active"), follow=True)
 
     driver.refresh_from_db()
-    assert "Every paper that is needed holds." in text_of(page)
+    assert "All required credentials are valid." in text_of(page)
     assert (driver.activation, told(done)) == ("active", ["The driver may drive."])
 
 

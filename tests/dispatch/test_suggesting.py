@@ -21,12 +21,12 @@ from apps.rides.rules.facts import (
 )
 from tests.rides.test_eligibility import (
     AT,
+    CREDENTIALS,
     HOUR,
     LOOP,
     MINUTE,
     NAPERVILLE,
     OHARE,
-    PAPERS,
     driver,
     errand,
     needs,
@@ -36,7 +36,7 @@ from tests.tiers import sized
 
 DUTY = Span(AT - 6 * HOUR, AT + 6 * HOUR)
 PLACES = (LOOP, OHARE, NAPERVILLE, None)
-WORN = replace(PAPERS[Subject.DRIVER][0], expires_on=AT.date() - dt.timedelta(days=1))
+WORN = replace(CREDENTIALS[Subject.DRIVER][0], expires_on=AT.date() - dt.timedelta(days=1))
 
 
 def _ride(begin: int = 0, minutes: int = 30, **given: Any) -> RideNeeds:
@@ -115,7 +115,7 @@ def test_the_vehicle_is_that_of_the_shift_else_the_drivers_own_and_without_one_n
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"papers": (WORN, *PAPERS[Subject.DRIVER][1:])}, ViolationCode.CREDENTIAL_INVALID),
+        ({"credentials": (WORN, *CREDENTIALS[Subject.DRIVER][1:])}, ViolationCode.CREDENTIAL_INVALID),
         ({"activation": "suspended"}, ViolationCode.DRIVER_INACTIVE),
         ({"provider_id": uuid4()}, ViolationCode.PROVIDER_MISMATCH),
         ({"leave": (DUTY,)}, ViolationCode.OUTSIDE_SHIFT),
@@ -167,7 +167,7 @@ _DRIVERS = st.lists(
         st.sampled_from(["active", "active", "active", "suspended"]),
         st.booleans(),  # trained for chairs
         st.booleans(),  # works by shifts
-        st.booleans(),  # papers in order
+        st.booleans(),  # credentials in order
         st.lists(st.tuples(st.integers(-60, 400), st.integers(10, 60)), max_size=3),  # drives already
         st.booleans(),  # shares the vehicle of the one before
     ),
@@ -197,11 +197,11 @@ def test_nothing_suggested_breaks_a_rule_and_nobody_gets_two_rides_at_once(
             for begin, minutes in driven
         )
         vehicles[mine.id] = replace(mine, errands=(*mine.errands, *busy))
-        papers = PAPERS[Subject.DRIVER] if sound else (WORN, *PAPERS[Subject.DRIVER][1:])
+        credentials = CREDENTIALS[Subject.DRIVER] if sound else (WORN, *CREDENTIALS[Subject.DRIVER][1:])
         facts = driver(
             id=pk,
             activation=activation,
-            papers=papers,
+            credentials=credentials,
             qualifications=frozenset({"wheelchair_securement"} if trained else ()),
             shifts=(ShiftFact(pk, mine.id, DUTY),) if by_shift else (),
             errands=busy,

@@ -214,6 +214,6 @@ def test_suggesting_asks_the_same_however_many_rides(desk: Client, count: int, d
 def test_what_stands_against_drivers_is_said_with_most_first() -> None:
     counted = {ViolationCode.OUTSIDE_SHIFT: 2, ViolationCode.SCHEDULE_CONFLICT: 5, ViolationCode.CREDENTIAL_INVALID: 2}
 
-    assert words.against(counted) == "has another ride then (5), papers not in order (2), off duty then (2)"
+    assert words.against(counted) == "has another ride then (5), credentials not valid (2), off duty then (2)"
     assert set(words.AGAINST) == set(ViolationCode)
     assert words.against({}) == "No driver is active."

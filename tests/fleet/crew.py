@@ -1,4 +1,4 @@
-"""Drivers and vehicles against whom nothing stands: with every paper that is required."""
+"""Drivers and vehicles with every required credential."""
 
 from typing import Any
 
@@ -8,8 +8,10 @@ from apps.organizations.models import TransportProvider
 from tests import factories
 
 
-def papers(*, driver: Driver | None = None, vehicle: Vehicle | None = None, **columns: Any) -> list[Credential]:
-    """File every required paper of a driver or vehicle; good until 2028."""
+def file_credentials(
+    *, driver: Driver | None = None, vehicle: Vehicle | None = None, **columns: Any
+) -> list[Credential]:
+    """Create every required credential of a driver or vehicle, valid until 2028."""
     subject = Subject.DRIVER if driver is not None else Subject.VEHICLE
     return [
         factories.CredentialFactory.create(**({"driver": driver, "vehicle": vehicle, "type": kind} | columns))
@@ -19,13 +21,13 @@ def papers(*, driver: Driver | None = None, vehicle: Vehicle | None = None, **co
 
 def fit_driver(**columns: Any) -> Driver:
     driver: Driver = factories.DriverFactory.create(**columns)
-    papers(driver=driver)
+    file_credentials(driver=driver)
     return driver
 
 
 def fit_vehicle(**columns: Any) -> Vehicle:
     vehicle: Vehicle = factories.VehicleFactory.create(**columns)
-    papers(vehicle=vehicle)
+    file_credentials(vehicle=vehicle)
     return vehicle
 
 

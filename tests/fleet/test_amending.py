@@ -1,4 +1,4 @@
-"""What is recorded of drivers, vehicles and papers changes as a whole, once, and under the eye of others."""
+"""What is recorded of drivers, vehicles and credentials changes as a whole, once, and under the eye of others."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -30,7 +30,7 @@ def everything() -> list[Any]:
 
 
 @pytest.mark.django_db
-def test_licence_leave_and_names_of_a_driver_change_under_one_version(api: TokenClient) -> None:
+def test_license_leave_and_names_of_a_driver_change_under_one_version(api: TokenClient) -> None:
     driver = fit_driver()
     Leave.objects.create(driver=driver, starts_at=factories.NOW, ends_at=factories.PICKUP)
     changes = {"licenseNumber": "D400-1", "leave": [AWAY], "externalIds": [NAME]}
@@ -102,20 +102,20 @@ def test_vehicle_is_arranged_in_one_way_at_least() -> None:
 
 
 @pytest.mark.django_db
-def test_paper_is_not_rejected_without_a_reason() -> None:
-    paper = Credential.objects.filter(driver=fit_driver()).first()
-    assert paper is not None
+def test_credential_is_not_rejected_without_a_reason() -> None:
+    credential = Credential.objects.filter(driver=fit_driver()).first()
+    assert credential is not None
     before = everything()
 
     with pytest.raises(InvalidInput) as refusal:
-        credentials.reject(credential_id=paper.pk, reason=" ", by=system(), at=factories.NOW)
+        credentials.reject(credential_id=credential.pk, reason=" ", by=system(), at=factories.NOW)
 
     assert refusal.value.details[0].field == "reason"
     assert everything() == before
 
 
 @pytest.mark.django_db(transaction=True)
-def test_paper_replaced_meanwhile_is_not_rejected() -> None:
+def test_credential_replaced_meanwhile_is_not_rejected() -> None:
     driver = factories.DriverFactory.create()
     filed: dict[str, Any] = {
         "subject": Subject.DRIVER,

@@ -1,4 +1,4 @@
-"""Drivers, vehicles, papers and shifts over HTTP."""
+"""Drivers, vehicles, credentials and shifts over HTTP."""
 
 import datetime as dt
 import uuid
@@ -63,7 +63,7 @@ def test_driver_is_added_pending_with_what_was_said(api: TokenClient) -> None:
     assert (shown["licenseNumber"], shown["gender"]) == ("D400-7836-0001", "female")
     assert shown["externalIds"] == [{"system": "hr", "value": "77", "type": ""}]
     assert [leave["startsAt"] for leave in shown["leave"]] == ["2099-12-24T00:00:00Z"]
-    assert [(paper["type"], paper["status"]) for paper in shown["credentials"]] == [
+    assert [(credential["type"], credential["status"]) for credential in shown["credentials"]] == [
         ("driver_license", "missing"),
         ("exclusion_check_oig", "missing"),
         ("background_check", "missing"),
@@ -143,7 +143,7 @@ def test_same_values_again_keep_the_version(api: TokenClient) -> None:
     assert (response.json()["version"], AuditEntry.objects.filter(action="drivers.amend").count()) == (1, 0)
 
 
-def test_licence_number_is_for_those_who_keep_the_records(api: TokenClient) -> None:
+def test_license_number_is_for_those_who_keep_the_records(api: TokenClient) -> None:
     driver = fit_driver()
     driver.license_number = "D400-CANARY"
     driver.save(update_fields=["license_number_encrypted"])
@@ -256,7 +256,7 @@ def test_vehicle_list_asks_the_same_number_of_queries(
     assert len(response.json()["data"]) == count
 
 
-def test_newer_paper_replaces_the_older(api: TokenClient) -> None:
+def test_newer_credential_replaces_the_older(api: TokenClient) -> None:
     driver = factories.DriverFactory.create()
     path = f"/api/drivers/{driver.pk}/credentials"
     soon = (timezone.now() + dt.timedelta(days=10)).date().isoformat()
@@ -276,7 +276,7 @@ def test_newer_paper_replaces_the_older(api: TokenClient) -> None:
     assert list(Credential.objects.order_by("pk").values_list("number", "replaced")) == [("A1", True), ("B2", False)]
 
 
-def test_paper_of_a_vehicle_is_none_of_a_driver(api: TokenClient) -> None:
+def test_credential_of_a_vehicle_is_none_of_a_driver(api: TokenClient) -> None:
     driver, vehicle = fit_pair()
     before = everything()
 
@@ -293,22 +293,22 @@ def test_paper_of_a_vehicle_is_none_of_a_driver(api: TokenClient) -> None:
     assert everything() == before
 
 
-def test_paper_is_rejected_and_verified(api: TokenClient) -> None:
+def test_credential_is_rejected_and_verified(api: TokenClient) -> None:
     vehicle = fit_vehicle()
-    paper = Credential.objects.get(vehicle=vehicle, type="insurance")
+    credential = Credential.objects.get(vehicle=vehicle, type="insurance")
 
     def status() -> str:
         listed = api.get(f"/api/vehicles/{vehicle.pk}/credentials").json()["data"]
         return next(str(one["status"]) for one in listed if one["type"] == "insurance")
 
-    rejected = api.post(f"/api/credentials/{paper.pk}/reject", {"reason": "Unreadable"})
+    rejected = api.post(f"/api/credentials/{credential.pk}/reject", {"reason": "Unreadable"})
     after_rejection = status()
-    verified = api.post(f"/api/credentials/{paper.pk}/verify")
+    verified = api.post(f"/api/credentials/{credential.pk}/verify")
 
     assert (rejected.status_code, verified.status_code) == (204, 204)
     assert (after_rejection, status()) == ("rejected", "valid")
-    paper.refresh_from_db()
-    assert paper.verified_by == f"token:{api.token.pk}"
+    credential.refresh_from_db()
+    assert credential.verified_by == f"token:{api.token.pk}"
 
 
 def test_shift_is_planned_moved_and_cancelled(api: TokenClient) -> None:
@@ -370,8 +370,8 @@ def test_shift_list_asks_the_same_number_of_queries(
 def test_fleet_of_another_provider_is_not_there() -> None:
     driver, vehicle = fit_pair()
     shift = factories.ShiftFactory.create(driver=driver, vehicle=vehicle)
-    paper = Credential.objects.filter(driver=driver).first()
-    assert paper is not None
+    credential = Credential.objects.filter(driver=driver).first()
+    assert credential is not None
     outsider = api_with(TokenRole.FULL_ACCESS, provider_ids=[factories.TransportProviderFactory.create().pk])
     before = everything()
 
@@ -386,8 +386,8 @@ def test_fleet_of_another_provider_is_not_there() -> None:
         outsider.patch(f"/api/vehicles/{vehicle.pk}", {"color": "red"}),
         outsider.post(f"/api/vehicles/{vehicle.pk}/status", {"status": "retired"}),
         outsider.get(f"/api/vehicles/{vehicle.pk}/credentials"),
-        outsider.post(f"/api/credentials/{paper.pk}/verify"),
-        outsider.post(f"/api/credentials/{paper.pk}/reject", {"reason": "x"}),
+        outsider.post(f"/api/credentials/{credential.pk}/verify"),
+        outsider.post(f"/api/credentials/{credential.pk}/reject", {"reason": "x"}),
         outsider.get(f"/api/shifts/{shift.pk}"),
         outsider.patch(f"/api/shifts/{shift.pk}", {"status": "cancelled"}),
     ]

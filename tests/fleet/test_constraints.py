@@ -24,11 +24,13 @@ def test_driver_holds_known_words_alone(columns: dict[str, Any], constraint: str
     assert constraint_against(Driver.objects.all(), columns) == constraint
 
 
-def test_paper_is_one_of_its_owner() -> None:
+def test_credential_is_one_of_its_owner() -> None:
     driver, vehicle = factories.DriverFactory.create(), factories.VehicleFactory.create()
     factories.CredentialFactory.create(driver=driver)
     factories.CredentialFactory.create(driver=None, vehicle=vehicle, type="registration")
-    papers = Credential.objects
+    credentials = Credential.objects
 
-    assert constraint_against(papers.filter(driver=driver), {"type": "insurance"}) == "credential_type_of_its_subject"
-    assert constraint_against(papers.filter(vehicle=vehicle), {"type": "mvr"}) == "credential_type_of_its_subject"
+    assert (
+        constraint_against(credentials.filter(driver=driver), {"type": "insurance"}) == "credential_type_of_its_subject"
+    )
+    assert constraint_against(credentials.filter(vehicle=vehicle), {"type": "mvr"}) == "credential_type_of_its_subject"

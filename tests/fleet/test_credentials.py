@@ -1,4 +1,4 @@
-"""How a paper stands on a day, and which ones are needed."""
+"""How a credential stands on a day, and which ones are needed."""
 
 import datetime as dt
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.fleet.models import Credential, CredentialType
-from apps.fleet.queries import active_credentials, papers_in_order
+from apps.fleet.queries import active_credentials, with_valid_credentials
 from apps.fleet.rules.credentials import (
     BLOCKING_BY_DEFAULT,
     TYPES_OF,
@@ -23,7 +23,7 @@ from tests import factories
 DAY = dt.date(2026, 11, 20)
 
 
-def paper(type: str = "mvr", **given: Any) -> CredentialFacts:
+def credential(type: str = "mvr", **given: Any) -> CredentialFacts:
     return CredentialFacts(
         **({"type": type, "expires_on": None, "rejected": False, "blocking": True, "warn_days": 30} | given)
     )
@@ -49,7 +49,7 @@ def test_every_type_belongs_to_drivers_or_vehicles() -> None:
     ],
 )
 def test_standing_turns_on_the_days_it_should(given: dict[str, Any] | None, expected: CredentialStatus) -> None:
-    assert credential_status(None if given is None else paper(**given), DAY) is expected
+    assert credential_status(None if given is None else credential(**given), DAY) is expected
 
 
 @pytest.mark.parametrize(
@@ -68,24 +68,24 @@ def test_standing_turns_on_the_days_it_should(given: dict[str, Any] | None, expe
     ],
 )
 def test_urgency_turns_on_the_days_it_should(given: dict[str, Any], expected: Urgency) -> None:
-    assert urgency(paper(**given), DAY, needed=False) is expected
+    assert urgency(credential(**given), DAY, needed=False) is expected
 
 
-def test_a_paper_that_was_never_filed_is_missing_where_it_is_needed() -> None:
+def test_a_credential_that_was_never_filed_is_missing_where_it_is_needed() -> None:
     assert urgency(None, DAY, needed=True) is Urgency.MISSING
     assert urgency(None, DAY, needed=False) is Urgency.NOT_FILED
 
 
-def test_lapses_are_needed_papers_that_do_not_hold() -> None:
-    papers = [
-        paper("tb_test", blocking=True, rejected=True),
-        paper("driver_license", expires_on=DAY - dt.timedelta(days=1)),
-        paper("mvr", blocking=False, rejected=True),
-        paper("drug_screen", blocking=False, rejected=True),
-        paper("background_check"),
+def test_lapses_are_needed_credentials_that_do_not_hold() -> None:
+    credentials = [
+        credential("tb_test", blocking=True, rejected=True),
+        credential("driver_license", expires_on=DAY - dt.timedelta(days=1)),
+        credential("mvr", blocking=False, rejected=True),
+        credential("drug_screen", blocking=False, rejected=True),
+        credential("background_check"),
     ]
 
-    found = [(gap.type, gap.status) for gap in missing_or_expired(Subject.DRIVER, papers, DAY)]
+    found = [(gap.type, gap.status) for gap in missing_or_expired(Subject.DRIVER, credentials, DAY)]
 
     assert found == [
         ("driver_license", CredentialStatus.EXPIRED),
@@ -110,10 +110,10 @@ def test_lapses_are_needed_papers_that_do_not_hold() -> None:
     ],
 )
 @pytest.mark.parametrize("default", [True, False])
-def test_papers_are_in_order_in_sql_where_nothing_lapses(
+def test_credentials_are_in_order_in_sql_where_nothing_lapses(
     subject: Subject, columns: dict[str, Any] | None, default: bool
 ) -> None:
-    """One paper in every state, of a type that blocks by itself or not, beside all others that are needed."""
+    """One credential in every state, of a type that blocks by itself or not, beside all others that are needed."""
     driver = factories.DriverFactory.create()
     vehicle = factories.VehicleFactory.create()
     owner = driver if subject is Subject.DRIVER else vehicle
@@ -124,9 +124,9 @@ def test_papers_are_in_order_in_sql_where_nothing_lapses(
     Credential.objects.filter(**{subject.value: owner}, type=kind).delete()
     if columns is not None:
         factories.CredentialFactory.create(**own, type=kind, **columns)
-    papers = active_credentials([driver.pk], [vehicle.pk]).get(owner.pk, [])
+    credentials = active_credentials([driver.pk], [vehicle.pk]).get(owner.pk, [])
 
     rows: Any = type(owner).objects
-    found = rows.filter(papers_in_order(subject, DAY))
+    found = rows.filter(with_valid_credentials(subject, DAY))
 
-    assert list(found) == ([] if missing_or_expired(subject, papers, DAY) else [owner])
+    assert list(found) == ([] if missing_or_expired(subject, credentials, DAY) else [owner])

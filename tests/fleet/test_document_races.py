@@ -1,4 +1,4 @@
-"""Two who add a scan to one paper at once: the paper has no more than it may have, and no file twice."""
+"""Two who add a scan to one credential at once: the credential has no more than it may have, and no file twice."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,40 +15,40 @@ from tests.locks import wait_until_somebody_waits
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _add(paper: Credential, number: int) -> Document:
+def _add(credential: Credential, number: int) -> Document:
     data = PDF.replace(b"/Root", b"/Root" + b" " * number)
-    return documents.add(credential_id=paper.pk, data=data, size=len(data), by=system(), at=factories.NOW)
+    return documents.add(credential_id=credential.pk, data=data, size=len(data), by=system(), at=factories.NOW)
 
 
-def _two_at_once(paper: Credential, first: int, second: int) -> Document:
+def _two_at_once(credential: Credential, first: int, second: int) -> Document:
     def other() -> Document:
         try:
-            return _add(paper, second)
+            return _add(credential, second)
         finally:
             connection.close()
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
-            _add(paper, first)
+            _add(credential, first)
             waiting = pool.submit(other)
             wait_until_somebody_waits()
         return waiting.result(timeout=30)
 
 
 def test_the_last_place_goes_to_one_of_two() -> None:
-    paper = factories.CredentialFactory.create()
+    credential = factories.CredentialFactory.create()
     for number in range(documents.MOST - 1):
-        _add(paper, number)
+        _add(credential, number)
 
     with pytest.raises(documents.TooManyDocuments):
-        _two_at_once(paper, 20, 21)
+        _two_at_once(credential, 20, 21)
 
     assert Document.objects.count() == documents.MOST
 
 
 def test_one_file_sent_twice_at_once_is_one_scan() -> None:
-    paper = factories.CredentialFactory.create()
+    credential = factories.CredentialFactory.create()
 
-    found = _two_at_once(paper, 1, 1)
+    found = _two_at_once(credential, 1, 1)
 
     assert Document.objects.get().pk == found.pk

@@ -1,4 +1,4 @@
-"""Telling of papers before they lapse: whom, when, how often."""
+"""Reminders before credentials expire: recipients, times, repetition."""
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ TODAY = dt.date(2026, 11, 20)
 DAY = dt.timedelta(days=1)
 
 
-def _paper(days: int, **columns: Any) -> Credential:
+def _credential(days: int, **columns: Any) -> Credential:
     """A motor vehicle record with so many days left today."""
     made: Credential = factories.CredentialFactory.create(
         **({"type": "mvr", "expires_on": TODAY + days * DAY} | columns)
@@ -39,7 +39,7 @@ def _told() -> list[str]:
 
 
 def _days(*count: int) -> list[int]:
-    """Remind so many days from today, and say how many papers were told of each time."""
+    """Remind so many days from today, and say how many credentials were told of each time."""
     return [credential_reminders.send_expiry_reminders(at=NOW + days * DAY) for days in count]
 
 
@@ -62,32 +62,36 @@ def test_what_is_issued_for_a_short_while_is_told_of_in_its_second_half(life: in
 
 
 @pytest.mark.django_db
-def test_a_paper_is_told_of_once_at_each_step() -> None:
-    paper = _paper(65)
+def test_a_credential_is_told_of_once_at_each_step() -> None:
+    credential = _credential(65)
 
     assert _days(0, 4, 5, 5, 6, 34, 35, 36, 51, 52, 58, 59, 65, 66) == [0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0]
 
-    paper.refresh_from_db()
-    assert paper.last_reminder_days == 7
-    assert _told() == [f"A paper of a driver lapses in {days} days: motor vehicle record" for days in (60, 30, 14, 7)]
+    credential.refresh_from_db()
+    assert credential.last_reminder_days == 7
+    assert _told() == [
+        f"A credential of a driver expires in {days} days: motor vehicle record" for days in (60, 30, 14, 7)
+    ]
     assert [alert.severity for alert in Alert.objects.order_by("created_at")] == ["warning"] * 3 + ["critical"]
     assert Alert.objects.open().count() == 1
 
 
 @pytest.mark.django_db
 def test_a_step_that_nobody_was_awake_for_is_made_good_and_those_before_it_are_left_out() -> None:
-    _paper(65)
+    _credential(65)
 
     assert _days(55, 56) == [1, 0]
-    assert _told() == ["A paper of a driver lapses in 10 days: motor vehicle record"]
+    assert _told() == ["A credential of a driver expires in 10 days: motor vehicle record"]
 
 
 @pytest.mark.django_db
-def test_a_newer_paper_begins_anew() -> None:
-    paper = _paper(5)
+def test_a_newer_credential_begins_anew() -> None:
+    credential = _credential(5)
     assert _days(0) == [1]
     given = {"expires_on": TODAY + 6 * DAY}
-    credentials.file(subject=Subject.DRIVER, subject_id=paper.subject_id, type="mvr", given=given, by=system(), at=NOW)
+    credentials.file(
+        subject=Subject.DRIVER, subject_id=credential.subject_id, type="mvr", given=given, by=system(), at=NOW
+    )
 
     assert _days(0, 1) == [1, 0]
 
@@ -99,9 +103,9 @@ def test_nobody_is_told_of_what_is_nobodys_concern() -> None:
         {"replaced": True},
         {"expires_on": None},
     ):
-        _paper(5, **columns)
-    _paper(5, driver=factories.DriverFactory.create(activation="inactive"))
-    _paper(5, driver=None, vehicle=factories.VehicleFactory.create(status="retired"), type="insurance")
+        _credential(5, **columns)
+    _credential(5, driver=factories.DriverFactory.create(activation="inactive"))
+    _credential(5, driver=None, vehicle=factories.VehicleFactory.create(status="retired"), type="insurance")
 
     assert _days(0) == [0]
     assert _told() == []
@@ -110,8 +114,8 @@ def test_nobody_is_told_of_what_is_nobodys_concern() -> None:
 @pytest.mark.django_db
 def test_day_is_that_of_the_provider() -> None:
     there = factories.TransportProviderFactory.create(timezone="Pacific/Auckland")  # 04:00 on the 21st
-    _paper(61, driver=factories.DriverFactory.create(provider=there))
-    _paper(61)
+    _credential(61, driver=factories.DriverFactory.create(provider=there))
+    _credential(61)
 
     assert _days(0) == [1]
 
@@ -120,15 +124,15 @@ def test_day_is_that_of_the_provider() -> None:
 def test_what_is_new_at_one_provider_makes_one_alert() -> None:
     provider = factories.TransportProviderFactory.create()
     for number in range(6):
-        _paper(8 + number, driver=factories.DriverFactory.create(provider=provider))
+        _credential(8 + number, driver=factories.DriverFactory.create(provider=provider))
     vehicle = factories.VehicleFactory.create(provider=provider, unit_number="V17")
-    _paper(1, driver=None, vehicle=vehicle, type="insurance", blocking=False)
-    _paper(0, blocking=False)
+    _credential(1, driver=None, vehicle=vehicle, type="insurance", blocking=False)
+    _credential(0, blocking=False)
 
     assert _days(0) == [8]
 
     other, alert = sorted(Alert.objects.all(), key=lambda alert: alert.title)
-    assert other.title == "7 papers of the fleet lapse within 14 days"
+    assert other.title == "7 fleet credentials expire within 14 days"
     assert other.text.splitlines()[:2] == [
         "Insurance of vehicle V17: last day 2026-11-21, tomorrow.",
         "Motor vehicle record of a driver: last day 2026-11-28, in 8 days.",
@@ -136,7 +140,7 @@ def test_what_is_new_at_one_provider_makes_one_alert() -> None:
     assert other.text.splitlines()[-1] == "And 2 more."
     assert other.path == f"/console/fleet/credentials/?provider={provider.pk}&standing=within_60"
     assert {other.severity, alert.severity} == {"warning"}  # neither is needed
-    assert alert.title == "A paper of a driver lapses today: motor vehicle record"
+    assert alert.title == "A credential of a driver expires today: motor vehicle record"
     assert alert.text == "Its last day is 2026-11-20."
     assert alert.path.endswith("/#mvr")
     assert alert.path.startswith("/console/fleet/drivers/")
@@ -149,17 +153,17 @@ def test_alerts_are_read_in_the_language_of_the_reader() -> None:
     for days, kind in enumerate(
         ("driver_license", "exclusion_check_oig", "mvr", "drug_screen", "tb_test", "dot_physical")
     ):
-        _paper(days, driver=driver, type=kind)
+        _credential(days, driver=driver, type=kind)
     vehicle = factories.VehicleFactory.create(unit_number="V17")
-    _paper(7, driver=None, vehicle=vehicle, type="insurance")
+    _credential(7, driver=None, vehicle=vehicle, type="insurance")
     with override("es"):
         assert _days(0) == [7]
 
     many, one = sorted(Alert.objects.all(), key=lambda alert: alert.title)
-    assert many.title == "6 papers of the fleet lapse within 7 days"
+    assert many.title == "6 fleet credentials expire within 7 days"
     assert many.text.splitlines()[1] == "OIG exclusion check of a driver: last day 2026-11-21, tomorrow."
     with override("es"):
-        assert many.title == "6 documentos de la flota vencen dentro de 7 días"
+        assert many.title == "6 credenciales de la flota vencen dentro de 7 días"
         assert many.text.splitlines() == [
             "Licencia de conducir de un conductor: último día 2026-11-20, hoy.",
             "Verificación de exclusión OIG de un conductor: último día 2026-11-21, mañana.",
@@ -168,14 +172,14 @@ def test_alerts_are_read_in_the_language_of_the_reader() -> None:
             "Prueba de TB de un conductor: último día 2026-11-24, dentro de 4 días.",
             "Y 1 más.",
         ]
-        assert one.title == "Un documento de la unidad V17 vence dentro de 7 días: seguro"
+        assert one.title == "Una credencial de la unidad V17 vence dentro de 7 días: seguro"
         assert one.text == "Su último día es el 2026-11-27. Sin él no se asigna ningún traslado."
 
 
 @pytest.mark.django_db
-def test_each_paper_is_an_event_of_its_own_at_each_step() -> None:
+def test_each_credential_is_an_event_of_its_own_at_each_step() -> None:
     vehicle = factories.VehicleFactory.create()
-    mvr, insurance = _paper(60), _paper(15, driver=None, vehicle=vehicle, type="insurance", blocking=False)
+    mvr, insurance = _credential(60), _credential(15, driver=None, vehicle=vehicle, type="insurance", blocking=False)
 
     _days(0, 1, 31)
 
@@ -206,14 +210,14 @@ def test_each_paper_is_an_event_of_its_own_at_each_step() -> None:
 @pytest.mark.django_db
 def test_vehicles_alone_lead_to_their_board_and_one_to_its_page() -> None:
     vehicle = factories.VehicleFactory.create(unit_number="V17")
-    _paper(30, driver=None, vehicle=vehicle, type="insurance")
+    _credential(30, driver=None, vehicle=vehicle, type="insurance")
     _days(0)
     for kind in ("registration", "inspection"):
-        _paper(30, driver=None, vehicle=vehicle, type=kind)
+        _credential(30, driver=None, vehicle=vehicle, type=kind)
     _days(1)
 
     first, second = Alert.objects.order_by("created_at")
-    assert first.title == "A paper of vehicle V17 lapses in 30 days: insurance"
+    assert first.title == "A credential of vehicle V17 expires in 30 days: insurance"
     assert first.text == "Its last day is 2026-12-20. Without it no ride is given."
     assert first.path == f"/console/fleet/vehicles/{vehicle.pk}/#insurance"
     assert second.path == f"/console/fleet/credentials/?of=vehicles&provider={vehicle.provider_id}&standing=within_60"
@@ -230,7 +234,7 @@ def _admin(provider: TransportProvider | None, email: str) -> User:
 @pytest.mark.django_db
 def test_fleet_admins_of_the_provider_are_mailed_once_and_no_name_leaves_the_house() -> None:
     driver = factories.DriverFactory.create(first_name="Wilhelmina", last_name="Oyelaran", phone="+13125550199")
-    paper = _paper(14, driver=driver, number="D400-7836", issuer="Illinois")
+    credential = _credential(14, driver=driver, number="D400-7836", issuer="Illinois")
     _admin(driver.provider, "own@example.org")
     _admin(factories.TransportProviderFactory.create(), "other@example.org")
     factories.UserFactory.create(role=UserRole.DISPATCHER, email="dana@example.org")
@@ -243,14 +247,14 @@ def test_fleet_admins_of_the_provider_are_mailed_once_and_no_name_leaves_the_hou
     (message,) = mail.outbox
     assert message.to == ["own@example.org"]
     said = f"{message.subject} {message.body}"
-    assert "A paper of a driver lapses in 14 days" in said
+    assert "A credential of a driver expires in 14 days" in said
     assert not [one for one in ("Wilhelmina", "Oyelaran", "5550199", "D400", "Illinois") if one in said]
-    assert str(paper.driver_id) in said  # where to look, for who may
+    assert str(credential.driver_id) in said  # where to look, for who may
 
 
 @pytest.mark.django_db(transaction=True)
 def test_two_runs_at_once_tell_once() -> None:
-    _paper(14)
+    _credential(14)
 
     def other_run() -> int:
         try:
@@ -269,10 +273,10 @@ def test_two_runs_at_once_tell_once() -> None:
 
 
 @pytest.mark.django_db
-def test_queries_do_not_grow_with_papers(django_assert_max_num_queries: Any) -> None:
+def test_queries_do_not_grow_with_credentials(django_assert_max_num_queries: Any) -> None:
     provider = factories.TransportProviderFactory.create()
     for _ in range(8):
-        _paper(14, driver=factories.DriverFactory.create(provider=provider))
+        _credential(14, driver=factories.DriverFactory.create(provider=provider))
 
     with django_assert_max_num_queries(10):
         assert _days(0) == [8]

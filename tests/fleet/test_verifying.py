@@ -1,4 +1,4 @@
-"""Two people for each paper: one who enters it, and another one who verifies it."""
+"""Two people for each credential: one who enters it, and another one who verifies it."""
 
 from typing import Any
 
@@ -30,46 +30,46 @@ def _file(driver: Driver, by: Principal) -> Credential:
     return credentials.file(subject=Subject.DRIVER, subject_id=driver.pk, type="mvr", given={}, **told)
 
 
-def test_who_enters_a_paper_does_not_verify_it(driver: Driver) -> None:
+def test_who_enters_a_credential_does_not_verify_it(driver: Driver) -> None:
     ada, ben = factories.principal(), factories.principal()
-    paper = _file(driver, ada)
+    credential = _file(driver, ada)
     before = AuditEntry.objects.count()
 
     with pytest.raises(credentials.EnteredByTheSame):
-        credentials.verify(credential_id=paper.pk, by=ada, at=NOW)
+        credentials.verify(credential_id=credential.pk, by=ada, at=NOW)
 
-    paper.refresh_from_db()
-    assert (paper.entered_by, paper.verified_at, AuditEntry.objects.count()) == (ada.actor, None, before)
-    credentials.verify(credential_id=paper.pk, by=ben, at=NOW)
-    paper.refresh_from_db()
-    assert (paper.verified_by, paper.verified_at) == (ben.actor, NOW)
+    credential.refresh_from_db()
+    assert (credential.entered_by, credential.verified_at, AuditEntry.objects.count()) == (ada.actor, None, before)
+    credentials.verify(credential_id=credential.pk, by=ben, at=NOW)
+    credential.refresh_from_db()
+    assert (credential.verified_by, credential.verified_at) == (ben.actor, NOW)
 
 
-def test_who_entered_a_paper_may_reject_it_and_still_not_verify_it(driver: Driver) -> None:
+def test_who_entered_a_credential_may_reject_it_and_still_not_verify_it(driver: Driver) -> None:
     ada = factories.principal()
-    paper = _file(driver, ada)
-    credentials.reject(credential_id=paper.pk, reason="Unreadable", by=ada, at=NOW)
+    credential = _file(driver, ada)
+    credentials.reject(credential_id=credential.pk, reason="Unreadable", by=ada, at=NOW)
 
     with pytest.raises(credentials.EnteredByTheSame):
-        credentials.verify(credential_id=paper.pk, by=ada, at=NOW)
+        credentials.verify(credential_id=credential.pk, by=ada, at=NOW)
 
 
-def test_database_takes_no_paper_that_one_person_entered_and_verified(driver: Driver) -> None:
+def test_database_takes_no_credential_that_one_person_entered_and_verified(driver: Driver) -> None:
     ada = factories.principal()
-    paper = _file(driver, ada)
+    credential = _file(driver, ada)
 
     with pytest.raises(IntegrityError, match="credential_verified_by_another"), transaction.atomic():
-        Credential.objects.filter(pk=paper.pk).update(verified_at=NOW, verified_by=ada.actor)
+        Credential.objects.filter(pk=credential.pk).update(verified_at=NOW, verified_by=ada.actor)
 
 
-def test_papers_from_before_are_verified_by_anybody(driver: Driver) -> None:
-    paper = driver.credentials.get(type="mvr")
-    assert paper.entered_by == ""
+def test_credentials_from_before_are_verified_by_anybody(driver: Driver) -> None:
+    credential = driver.credentials.get(type="mvr")
+    assert credential.entered_by == ""
 
-    credentials.verify(credential_id=paper.pk, by=factories.principal(), at=NOW)
+    credentials.verify(credential_id=credential.pk, by=factories.principal(), at=NOW)
 
 
-def test_whether_a_paper_is_verified_changes_nothing_about_how_it_stands(driver: Driver) -> None:
+def test_whether_a_credential_is_verified_changes_nothing_about_how_it_stands(driver: Driver) -> None:
     _file(driver, factories.principal())
 
     (mvr,) = [one for one in active_credentials([driver.pk], [])[driver.pk] if one.type == "mvr"]

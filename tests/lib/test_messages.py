@@ -46,8 +46,8 @@ def test_template_may_have_plural_forms() -> None:
 def test_stored_message_is_read_in_any_language() -> None:
     when = Message(_("in %(days)s days"), {"days": 3})
     message = Message(
-        _("%(paper)s of %(owner)s: last day %(day)s, %(when)s."),
-        {"paper": _("insurance"), "owner": _("a driver"), "day": dt.date(2026, 11, 23), "when": when},
+        _("%(credential)s of %(owner)s: last day %(day)s, %(when)s."),
+        {"credential": _("insurance"), "owner": _("a driver"), "day": dt.date(2026, 11, 23), "when": when},
     )
     with override("es"):
         stored = message.as_json()

@@ -18,7 +18,7 @@ from lib.access import Principal
 from lib.errors import InvalidInput, NotFound
 from tests import factories
 from tests.callers import TokenClient
-from tests.fleet.crew import fit_pair, papers
+from tests.fleet.crew import file_credentials, fit_pair
 from tests.rides.rides_in import ride_in
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +41,7 @@ def fleet_admin(db: None) -> Principal:
     return factories.principal(UserRole.FLEET_ADMIN)
 
 
-def test_activation_names_every_paper_that_lacks(fleet_admin: Principal) -> None:
+def test_activation_names_every_credential_that_lacks(fleet_admin: Principal) -> None:
     driver = factories.DriverFactory.create(activation="pending")
     factories.CredentialFactory.create(driver=driver, type="driver_license", expires_on=dt.date(2026, 11, 19))
     factories.CredentialFactory.create(driver=driver, type="mvr", rejected=True)
@@ -59,9 +59,9 @@ def test_activation_names_every_paper_that_lacks(fleet_admin: Principal) -> None
     assert everything() == before
 
 
-def test_day_of_the_papers_is_the_providers(fleet_admin: Principal) -> None:
+def test_day_of_the_credentials_is_the_providers(fleet_admin: Principal) -> None:
     driver = factories.DriverFactory.create(activation="pending")
-    papers(driver=driver, expires_on=dt.date(2026, 11, 20))
+    file_credentials(driver=driver, expires_on=dt.date(2026, 11, 20))
     late_evening_in_chicago = dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)
 
     changed = fleet_changes.change_activation(
@@ -71,7 +71,7 @@ def test_day_of_the_papers_is_the_providers(fleet_admin: Principal) -> None:
     assert (changed.driver.activation, changed.driver.version) == ("active", 2)
     midnight = late_evening_in_chicago + dt.timedelta(minutes=1)
     other = factories.DriverFactory.create(activation="pending")
-    papers(driver=other, expires_on=dt.date(2026, 11, 20))
+    file_credentials(driver=other, expires_on=dt.date(2026, 11, 20))
     with pytest.raises(CredentialsMissing):
         fleet_changes.change_activation(driver_id=other.pk, to="active", reason="", by=fleet_admin, at=midnight)
 
@@ -269,7 +269,7 @@ def test_suspension_gives_up_when_rides_keep_coming(fleet_admin: Principal, monk
 @pytest.mark.parametrize(
     ("path", "body", "model"),
     [
-        ("/api/drivers/{}/activation", {"activation": "suspended", "reason": "Licence revoked."}, Driver),
+        ("/api/drivers/{}/activation", {"activation": "suspended", "reason": "License revoked."}, Driver),
         ("/api/vehicles/{}/status", {"status": "maintenance"}, Vehicle),
     ],
     ids=["driver", "vehicle"],

@@ -21,7 +21,7 @@ from lib.access import Principal
 from lib.errors import InvalidInput, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
 from tests import factories
-from tests.fleet.crew import fit_driver, fit_pair, fit_vehicle, papers
+from tests.fleet.crew import file_credentials, fit_driver, fit_pair, fit_vehicle
 from tests.rides.rides_in import ride_in
 from tests.rides.traces import events_of, everything, exceptions_of
 
@@ -99,7 +99,7 @@ def test_hard_violations_refuse_whatever_is_overridden(dispatcher: Principal) ->
         spaces_wheelchair=2,
         accommodation={"mobility": "wheelchair", "combinedWeightLb": 900},
     )
-    driver, vehicle = fit_pair(activation="suspended", activation_reason="Licence", qualifications=[])
+    driver, vehicle = fit_pair(activation="suspended", activation_reason="License", qualifications=[])
     before = everything()
 
     with pytest.raises(AssignmentRejected) as refusal:
@@ -122,11 +122,11 @@ def test_hard_violations_refuse_whatever_is_overridden(dispatcher: Principal) ->
     assert everything() == before
 
 
-def test_paper_that_lapses_before_the_day_of_the_ride_refuses(dispatcher: Principal) -> None:
+def test_credential_that_lapses_before_the_day_of_the_ride_refuses(dispatcher: Principal) -> None:
     ride = factories.RideFactory.create()
     vehicle = fit_vehicle()
     driver = factories.DriverFactory.create(provider=vehicle.provider)
-    papers(driver=driver, expires_on=dt.date(2026, 11, 19))
+    file_credentials(driver=driver, expires_on=dt.date(2026, 11, 19))
     before = everything()
 
     with pytest.raises(AssignmentRejected) as refusal:

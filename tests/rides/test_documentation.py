@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.rides.rules.documentation import Papers, missing_at, missing_documents
+from apps.rides.rules.documentation import LegDocumentation, missing_at, missing_documents
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import status_report as service
 from apps.rides.services.guards import GuardFailed
@@ -52,14 +52,14 @@ def test_signature_counts_where_and_by_whom_the_payer_wants_it(
         for stop, who in (("pickup", at_pickup), ("dropoff", at_dropoff))
     }
 
-    papers = Papers(**(WHOLE | {"signature_rule": rule, "signers": signers, "signatures": there}))
+    documentation = LegDocumentation(**(WHOLE | {"signature_rule": rule, "signers": signers, "signatures": there}))
 
-    assert {stop: missing_at(stop, papers) for stop in by_stop} == by_stop
-    assert missing_documents(papers, arrived_pickup_recorded=True) == [*by_stop["pickup"], *by_stop["dropoff"]]
+    assert {stop: missing_at(stop, documentation) for stop in by_stop} == by_stop
+    assert missing_documents(documentation, arrived_pickup_recorded=True) == [*by_stop["pickup"], *by_stop["dropoff"]]
 
 
 @pytest.mark.parametrize(
-    ("papers", "arrived", "missing"),
+    ("documentation", "arrived", "missing"),
     [
         ({}, True, []),
         ({"has_odometer_start": False}, True, ["odometer_start"]),
@@ -72,8 +72,8 @@ def test_signature_counts_where_and_by_whom_the_payer_wants_it(
         ),
     ],
 )
-def test_missing_papers_are_named(papers: dict[str, Any], arrived: bool, missing: list[str]) -> None:
-    assert missing_documents(Papers(**(WHOLE | papers)), arrived_pickup_recorded=arrived) == missing
+def test_missing_documents_are_named(documentation: dict[str, Any], arrived: bool, missing: list[str]) -> None:
+    assert missing_documents(LegDocumentation(**(WHOLE | documentation)), arrived_pickup_recorded=arrived) == missing
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""What reports bring besides a status: readings, papers that come later, and when the vehicle will be there."""
+"""What reports bring besides a status: readings, documents that arrive later, and when the vehicle will be there."""
 
 import datetime as dt
 from decimal import Decimal
@@ -73,7 +73,7 @@ def completed(dispatcher: Principal) -> Ride:
     return ride
 
 
-def test_papers_come_in_after_the_ride(dispatcher: Principal) -> None:
+def test_documents_arrive_after_the_ride(dispatcher: Principal) -> None:
     ride = completed(dispatcher)
     events = Event.objects.filter(subject_id=ride.pk)
     known = events.count()
@@ -98,7 +98,7 @@ def test_papers_come_in_after_the_ride(dispatcher: Principal) -> None:
     ]
 
 
-def test_papers_on_record_are_not_written_over(dispatcher: Principal) -> None:
+def test_recorded_documents_are_not_overwritten(dispatcher: Principal) -> None:
     ride = completed(dispatcher)
     say(ride, RideStatus.COMPLETED, dispatcher, odometer=Decimal("14.2"))
     before = traces(ride)
@@ -114,7 +114,7 @@ def test_papers_on_record_are_not_written_over(dispatcher: Principal) -> None:
     assert traces(ride) == before
 
 
-def test_papers_of_a_rider_on_board_are_added(dispatcher: Principal) -> None:
+def test_documents_of_a_rider_on_board_are_added(dispatcher: Principal) -> None:
     payer = factories.PayerFactory.create(signature_rule=Payer.SignatureRule.BOTH)
     ride = ride_in(RideStatus.IN_PROGRESS, payer=payer)
     signed = SIGNED | {"stop": "pickup"}

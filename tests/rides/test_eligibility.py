@@ -30,12 +30,14 @@ MINUTE = dt.timedelta(minutes=1)
 HOUR = dt.timedelta(hours=1)
 
 
-def paper(type: str, **given: Any) -> CredentialFacts:
+def credential(type: str, **given: Any) -> CredentialFacts:
     known: dict[str, Any] = {"expires_on": None, "rejected": False, "blocking": True, "warn_days": 30}
     return CredentialFacts(type=type, **(known | given))
 
 
-PAPERS = {subject: tuple(paper(kind) for kind in sorted(kinds)) for subject, kinds in BLOCKING_BY_DEFAULT.items()}
+CREDENTIALS = {
+    subject: tuple(credential(kind) for kind in sorted(kinds)) for subject, kinds in BLOCKING_BY_DEFAULT.items()
+}
 
 
 def errand(starts_at: dt.datetime = AT, minutes: int = 30, **given: Any) -> RideSlot:
@@ -60,7 +62,7 @@ def needs(**given: Any) -> RideNeeds:
 
 
 def driver(**given: Any) -> DriverFacts:
-    known: dict[str, Any] = {"id": DRIVER, "provider_id": PROVIDER, "papers": PAPERS[Subject.DRIVER]}
+    known: dict[str, Any] = {"id": DRIVER, "provider_id": PROVIDER, "credentials": CREDENTIALS[Subject.DRIVER]}
     return DriverFacts(**(known | given))
 
 
@@ -69,7 +71,7 @@ def vehicle(**given: Any) -> VehicleFacts:
         "id": VEHICLE,
         "provider_id": PROVIDER,
         "type": "wheelchair_van",
-        "papers": PAPERS[Subject.VEHICLE],
+        "credentials": CREDENTIALS[Subject.VEHICLE],
         "configs": (Spaces(ambulatory=4), Spaces(ambulatory=2, wheelchair=1)),
         "lift_type": "lift",
         "lift_rating_lb": 800,
@@ -120,10 +122,10 @@ def test_vehicle_and_driver_are_of_one_provider() -> None:
         (TODAY - dt.timedelta(days=1), ["CREDENTIAL_INVALID"]),
     ],
 )
-def test_paper_holds_until_the_end_of_its_last_day(expires_on: dt.date | None, found: list[str]) -> None:
-    others = tuple(one for one in PAPERS[Subject.DRIVER] if one.type != "driver_license")
+def test_credential_holds_until_the_end_of_its_last_day(expires_on: dt.date | None, found: list[str]) -> None:
+    others = tuple(one for one in CREDENTIALS[Subject.DRIVER] if one.type != "driver_license")
 
-    licensed = driver(papers=(*others, paper("driver_license", expires_on=expires_on)))
+    licensed = driver(credentials=(*others, credential("driver_license", expires_on=expires_on)))
 
     assert codes(needs(), licensed) == found
 
@@ -139,34 +141,34 @@ def test_paper_holds_until_the_end_of_its_last_day(expires_on: dt.date | None, f
         (Subject.VEHICLE, {"type": "state_permit", "expires_on": TODAY, "blocking": True}, 0),
     ],
 )
-def test_paper_blocks_as_it_says_itself(subject: Subject, changed: dict[str, Any], found: int) -> None:
-    changed_paper = paper(**changed)
-    papers = (*(one for one in PAPERS[subject] if one.type != changed_paper.type), changed_paper)
-    who = driver(papers=papers) if subject is Subject.DRIVER else driver()
-    what = vehicle(papers=papers) if subject is Subject.VEHICLE else vehicle()
+def test_credential_blocks_as_it_says_itself(subject: Subject, changed: dict[str, Any], found: int) -> None:
+    changed_credential = credential(**changed)
+    credentials = (*(one for one in CREDENTIALS[subject] if one.type != changed_credential.type), changed_credential)
+    who = driver(credentials=credentials) if subject is Subject.DRIVER else driver()
+    what = vehicle(credentials=credentials) if subject is Subject.VEHICLE else vehicle()
 
     assert codes(needs(), who, what) == ["CREDENTIAL_INVALID"] * found
 
 
-def test_lapsed_papers_are_listed_with_type_and_day() -> None:
-    kept = tuple(one for one in PAPERS[Subject.DRIVER] if one.type not in {"driver_license", "mvr"})
-    papers = (*kept, paper("driver_license", expires_on=dt.date(2026, 11, 19)))
+def test_lapsed_credentials_are_listed_with_type_and_day() -> None:
+    kept = tuple(one for one in CREDENTIALS[Subject.DRIVER] if one.type not in {"driver_license", "mvr"})
+    credentials = (*kept, credential("driver_license", expires_on=dt.date(2026, 11, 19)))
 
     with override("es"):  # what is refused with goes to the API, too: who reads it says it in their own language
-        found = violations(needs(), driver(papers=papers), vehicle())
+        found = violations(needs(), driver(credentials=credentials), vehicle())
 
     assert [(str(one.message), one.subject_id) for one in found] == [
-        ("The driver's driver licence expires on 2026-11-19, before the day of the ride.", DRIVER),
-        ("The driver's motor vehicle record is missing.", DRIVER),
+        ("Driver: driver's license expires on 2026-11-19, before the day of the ride.", DRIVER),
+        ("Driver: motor vehicle record is missing.", DRIVER),
     ]
 
 
-def test_rejected_paper_is_said_to_be() -> None:
-    kept = tuple(one for one in PAPERS[Subject.VEHICLE] if one.type != "insurance")
+def test_rejected_credential_is_said_to_be() -> None:
+    kept = tuple(one for one in CREDENTIALS[Subject.VEHICLE] if one.type != "insurance")
 
-    found = violations(needs(), driver(), vehicle(papers=(*kept, paper("insurance", rejected=True))))
+    found = violations(needs(), driver(), vehicle(credentials=(*kept, credential("insurance", rejected=True))))
 
-    assert [str(one.message) for one in found] == ["The vehicle's insurance is rejected."]
+    assert [str(one.message) for one in found] == ["Vehicle: insurance is rejected."]
 
 
 @pytest.mark.parametrize(
@@ -286,7 +288,7 @@ def test_second_person_is_asked_for(asked: dict[str, Any], found: list[str]) -> 
     [
         ({"activation": "suspended"}, ["DRIVER_INACTIVE"]),
         ({"provider_id": OTHER_PROVIDER}, ["PROVIDER_MISMATCH"]),
-        ({"papers": ()}, ["CREDENTIAL_INVALID", "CREDENTIAL_INVALID"]),  # exclusion and background check
+        ({"credentials": ()}, ["CREDENTIAL_INVALID", "CREDENTIAL_INVALID"]),  # exclusion and background check
     ],
 )
 def test_attendant_has_to_be_fit_for_it(given: dict[str, Any], found: list[str]) -> None:
@@ -425,7 +427,7 @@ def test_everything_is_told_at_once_hard_ones_first() -> None:
         excluded_driver_ids=frozenset({DRIVER}),
         combined_weight_lb=900,
     )
-    busy = driver(activation="suspended", papers=(), errands=(errand(ride_id=OTHER_RIDE, driver_id=DRIVER),))
+    busy = driver(activation="suspended", credentials=(), errands=(errand(ride_id=OTHER_RIDE, driver_id=DRIVER),))
 
     found = violations(ride, busy, vehicle(status="retired", lift_rating_lb=600))
 

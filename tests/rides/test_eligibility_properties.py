@@ -33,7 +33,7 @@ lengths = st.integers(1, 300).map(lambda minutes: dt.timedelta(minutes=minutes))
 spans = st.builds(lambda start, length: Span(start, start + length), starts, lengths)
 
 
-def papers(subject: Subject) -> st.SearchStrategy[tuple[CredentialFacts, ...]]:
+def credentials(subject: Subject) -> st.SearchStrategy[tuple[CredentialFacts, ...]]:
     one = st.builds(
         CredentialFacts,
         type=st.sampled_from(TYPES_OF[subject]),
@@ -42,7 +42,7 @@ def papers(subject: Subject) -> st.SearchStrategy[tuple[CredentialFacts, ...]]:
         blocking=st.booleans(),
         warn_days=st.just(30),
     )
-    return st.lists(one, max_size=6, unique_by=lambda paper: paper.type).map(tuple)
+    return st.lists(one, max_size=6, unique_by=lambda credential: credential.type).map(tuple)
 
 
 def errands(numbers: range) -> st.SearchStrategy[tuple[RideSlot, ...]]:
@@ -93,7 +93,7 @@ drivers = st.builds(
     id=st.just(DRIVER),
     provider_id=st.sampled_from(PROVIDERS),
     activation=st.sampled_from(["pending", "active", "suspended"]),
-    papers=papers(Subject.DRIVER),
+    credentials=credentials(Subject.DRIVER),
     qualifications=st.frozensets(st.sampled_from(QUALIFICATIONS)),
     excluded_rider_ids=st.frozensets(st.just(RIDER)),
     gender=st.sampled_from(["", "female", "male"]),
@@ -108,7 +108,7 @@ vehicles = st.builds(
     provider_id=st.sampled_from(PROVIDERS),
     type=st.sampled_from(["sedan", "wheelchair_van", "stretcher_van", "bls_ambulance"]),
     status=st.sampled_from(["in_service", "maintenance"]),
-    papers=papers(Subject.VEHICLE),
+    credentials=credentials(Subject.VEHICLE),
     configs=st.lists(spaces, max_size=3).map(tuple),
     lift_type=st.sampled_from(["none", "ramp", "lift"]),
     lift_rating_lb=st.none() | st.integers(300, 1000),
@@ -119,15 +119,15 @@ vehicles = st.builds(
 )
 
 
-def renewed(papers: tuple[CredentialFacts, ...]) -> tuple[CredentialFacts, ...]:
-    return tuple(dataclasses.replace(paper, expires_on=None, rejected=False) for paper in papers)
+def renewed(credentials: tuple[CredentialFacts, ...]) -> tuple[CredentialFacts, ...]:
+    return tuple(dataclasses.replace(credential, expires_on=None, rejected=False) for credential in credentials)
 
 
 def better_driver(driver: DriverFacts, ride: RideNeeds) -> list[DriverFacts]:
     """Make the driver better in one way each."""
     return [
         dataclasses.replace(driver, activation="active"),
-        dataclasses.replace(driver, papers=renewed(driver.papers)),
+        dataclasses.replace(driver, credentials=renewed(driver.credentials)),
         dataclasses.replace(driver, qualifications=frozenset(QUALIFICATIONS)),
         dataclasses.replace(driver, excluded_rider_ids=frozenset()),
         dataclasses.replace(driver, languages=driver.languages | {"pl", "es"}),
@@ -141,7 +141,7 @@ def better_driver(driver: DriverFacts, ride: RideNeeds) -> list[DriverFacts]:
 def better_vehicle(vehicle: VehicleFacts) -> list[VehicleFacts]:
     return [
         dataclasses.replace(vehicle, status="in_service"),
-        dataclasses.replace(vehicle, papers=renewed(vehicle.papers)),
+        dataclasses.replace(vehicle, credentials=renewed(vehicle.credentials)),
         dataclasses.replace(vehicle, configs=(*vehicle.configs, Spaces(3, 2, 1))),
         dataclasses.replace(vehicle, oxygen_mount=True),
         dataclasses.replace(vehicle, bariatric=True),
@@ -178,8 +178,8 @@ def test_more_capability_never_adds_a_violation(ride: RideNeeds, driver: DriverF
 @settings(max_examples=200)
 @given(needs, drivers, vehicles)
 def test_fit_attendant_adds_nothing(ride: RideNeeds, driver: DriverFacts, vehicle: VehicleFacts) -> None:
-    papers = tuple(CredentialFacts(kind, None, False, True, 30) for kind in TYPES_OF[Subject.DRIVER])
-    helper = DriverFacts(id=uuid.UUID(int=50), provider_id=driver.provider_id, papers=papers)
+    credentials = tuple(CredentialFacts(kind, None, False, True, 30) for kind in TYPES_OF[Subject.DRIVER])
+    helper = DriverFacts(id=uuid.UUID(int=50), provider_id=driver.provider_id, credentials=credentials)
 
     before, after = found(ride, driver, vehicle), found(ride, driver, vehicle, helper)
 
@@ -190,7 +190,7 @@ def test_fit_attendant_adds_nothing(ride: RideNeeds, driver: DriverFacts, vehicl
 @given(needs, drivers, vehicles)
 def test_order_of_facts_does_not_matter(ride: RideNeeds, driver: DriverFacts, vehicle: VehicleFacts) -> None:
     turned = dataclasses.replace(
-        driver, errands=driver.errands[::-1], shifts=driver.shifts[::-1], papers=driver.papers[::-1]
+        driver, errands=driver.errands[::-1], shifts=driver.shifts[::-1], credentials=driver.credentials[::-1]
     )
 
     assert found(ride, turned, vehicle) == found(ride, driver, vehicle)

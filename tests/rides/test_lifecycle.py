@@ -33,8 +33,8 @@ T07 | planner, dispatcher, integration | - | cancelled | cancelled
 T08 | dispatcher | - | unfulfilled | unfulfilled, exception
 T09 | dispatcher, driver | - | unassign | driver_unassigned
 T10 | dispatcher, partner | - | - | driver_unassigned, driver_assigned
-T11 | driver, dispatcher, partner | released, papers, in service, checklist | - | driver_en_route
-T12 | driver, dispatcher, partner | released, papers, in service, checklist | - | driver_arrived
+T11 | driver, dispatcher, partner | released, credentials, in service, checklist | - | driver_en_route
+T12 | driver, dispatcher, partner | released, credentials, in service, checklist | - | driver_arrived
 T13 | planner, dispatcher, integration | - | cancelled | cancelled
 T14 | dispatcher | - | unfulfilled | unfulfilled, exception
 T15 | driver, dispatcher, partner | - | - | driver_arrived
@@ -54,7 +54,7 @@ T28 | dispatcher, driver | where the rider is | unfulfilled | unfulfilled, excep
 """
 GUARD_IN_WORDS = {
     Guard.WILL_CALL_RELEASED: "released",
-    Guard.CREDENTIALS_VALID: "papers",
+    Guard.CREDENTIALS_VALID: "credentials",
     Guard.VEHICLE_IN_SERVICE: "in service",
     Guard.DISCHARGE_CHECKLIST: "checklist",  # 4.12.4
     Guard.SECUREMENT_CONFIRMED: "securement",

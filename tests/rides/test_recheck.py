@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
         (Vehicle, {"status": "maintenance"}, "VEHICLE_OUT_OF_SERVICE"),
         (Credential, {"expires_on": dt.date(2026, 11, 20)}, "CREDENTIAL_INVALID"),
     ],
-    ids=["driver", "vehicle", "papers"],
+    ids=["driver", "vehicle", "credentials"],
 )
 @pytest.mark.parametrize(("days", "severity"), [(1, "warning"), (0, "critical")])
 def test_crew_that_may_not_be_on_the_road_is_no_question_of_the_riders_needs(
@@ -104,7 +104,7 @@ def test_a_lapse_of_a_ride_that_has_ended_stays_as_it_was() -> None:
 
 
 def _lapsed(by: Principal) -> Ride:
-    """A ride in two days whose driver's papers end before, as its amendment found."""
+    """A ride in two days whose driver's credentials expire before, as its amendment found."""
     ride: Ride = factories.RideFactory.create(companions={})
     factories.put_driver_on(ride)
     Credential.objects.update(expires_on=dt.date(2026, 11, 20))

@@ -180,9 +180,9 @@ BOUNDARIES: dict[str, tuple[Facts, str, dt.datetime, bool, Any, Any]] = {
     "departure nobody reported": (
         ride("arrived", arrived_pickup_at=NOON), "milestone_gap", NOON + 60 * MINUTE, False, (INFO, 1), (WARNING, 2),
     ),
-    "papers are missing": (
-        ride("completed", dropped_off_at=NOON, lacks_papers=True), "missing_documentation", NOON + 24 * HOUR, False,
-        None, (WARNING, 1),
+    "documents are missing": (
+        ride("completed", dropped_off_at=NOON, lacks_documentation=True), "missing_documentation",
+        NOON + 24 * HOUR, False, None, (WARNING, 1),
     ),
 }  # fmt: skip
 

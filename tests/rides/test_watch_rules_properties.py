@@ -59,7 +59,7 @@ def rides(draw: st.DrawFn) -> Facts:
         dropped_off_at=some[4],
         eta_pickup_at=draw(maybe),
         estimated_minutes=draw(st.none() | st.integers(0, 200)),
-        lacks_papers=draw(st.booleans()),
+        lacks_documentation=draw(st.booleans()),
         load_minutes=draw(st.integers(0, 20)),
         accept_by=draw(st.none() | moments.map(dt.datetime.isoformat)),
         expected_ready_at=draw(st.none() | moments.map(dt.datetime.isoformat)),

@@ -31,7 +31,7 @@ FLEET: Final = (
     "fleet.vehicle",
     "fleet.capacityconfig",
 )
-PAPERS: Final = ("fleet.credential", "fleet.shift")
+CREDENTIALS_AND_SHIFTS: Final = ("fleet.credential", "fleet.shift")
 RIDES: Final = ("rides.ride", "rides.trip", "rides.assignment", "rides.milestone")
 EXCEPTIONS: Final = ("rides.rideexception",)
 RIDERS: Final = ("riders.rider", "riders.accommodationprofile")
@@ -49,7 +49,7 @@ _OPERATIONS: Final = _table(
     (PLACES, VIEW),
     (PARTNERS, VIEW),
     (FLEET, VIEW),
-    (PAPERS, VIEW),
+    (CREDENTIALS_AND_SHIFTS, VIEW),
     (RIDES, VIEW),
     (EXCEPTIONS, VIEW),
     (RIDERS, VIEW),
@@ -62,7 +62,7 @@ RIGHTS: Final[Mapping[UserRole, Mapping[str, frozenset[str]]]] = {
         (PLACES, EDIT),
         (PARTNERS, EDIT),
         (FLEET, EDIT),
-        (PAPERS, VIEW),
+        (CREDENTIALS_AND_SHIFTS, VIEW),
         (ACCESS, EDIT),
         (TOKENS, VIEW | {"change"}),  # the one change is revoking
         (AUDIT, VIEW),
@@ -78,7 +78,7 @@ RIGHTS: Final[Mapping[UserRole, Mapping[str, frozenset[str]]]] = {
     ),
     UserRole.FLEET_ADMIN: _table(
         (FLEET, EDIT),
-        (PAPERS, VIEW),
+        (CREDENTIALS_AND_SHIFTS, VIEW),
         (("organizations.transportprovider", "organizations.homebase"), VIEW),
         (("rides.ride", "rides.assignment"), VIEW),
     ),
@@ -87,7 +87,7 @@ RIGHTS: Final[Mapping[UserRole, Mapping[str, frozenset[str]]]] = {
         (PLACES, VIEW),
         (PARTNERS, VIEW),
         (FLEET, VIEW),
-        (PAPERS, VIEW),
+        (CREDENTIALS_AND_SHIFTS, VIEW),
         (RIDES, VIEW),
         (EXCEPTIONS, VIEW),
         (EVENTS, VIEW),

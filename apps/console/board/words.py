@@ -48,7 +48,7 @@ AGAINST: Final[Mapping[ViolationCode, Text]] = {
     ViolationCode.DRIVER_INACTIVE: gettext_lazy("not active"),
     ViolationCode.VEHICLE_OUT_OF_SERVICE: gettext_lazy("vehicle out of service"),
     ViolationCode.PROVIDER_MISMATCH: gettext_lazy("vehicle of another provider"),
-    ViolationCode.CREDENTIAL_INVALID: gettext_lazy("papers not in order"),
+    ViolationCode.CREDENTIAL_INVALID: gettext_lazy("credentials not valid"),
     ViolationCode.VEHICLE_NOT_SUITABLE: gettext_lazy("vehicle does not fit"),
     ViolationCode.DRIVER_NOT_QUALIFIED: gettext_lazy("lacks a training"),
     ViolationCode.PAIRING_EXCLUDED: gettext_lazy("not to be paired with the rider"),

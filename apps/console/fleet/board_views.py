@@ -1,4 +1,4 @@
-"""The credential board: who lacks which paper, what lapses next, and the same as a file."""
+"""The credential board: who lacks which credential, what lapses next, and the same as a file."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from apps.accounts.sessions import principal_of
 from apps.console.fleet import words as words
 from apps.console.fleet.credential_board import BROKEN, NAME, SOONEST, Cell, Row, board
-from apps.console.fleet.forms import DRIVERS, KINDS, PAPERS, CredentialBoardFilter, DriversFilter
+from apps.console.fleet.forms import CREDENTIALS, DRIVERS, KINDS, CredentialBoardFilter, DriversFilter
 from apps.console.kit.list_export import exported
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import require_scope
@@ -42,14 +42,14 @@ _KIND_WORDS: Final = {"": gettext_lazy("Drivers"), "vehicles": gettext_lazy("Veh
 @require_safe
 @require_scope(Scope.DRIVERS_READ)
 def credentials(request: HttpRequest) -> HttpResponse:
-    """Show papers by owner and type, what lapses soonest first.  As many queries for any number of rows."""
+    """Show credentials by owner and type, what lapses soonest first.  As many queries for any number of rows."""
     by, now = principal_of(request), timezone.now()
-    filters = paper_filters(by)
+    filters = credential_filters(by)
     form = cast(CredentialBoardFilter, filters(request.GET))
-    sort = PAPERS.sort(request.GET.get("sort", ""))
+    sort = CREDENTIALS.sort(request.GET.get("sort", ""))
     found = board(form.asked(sort), by=by, at=now)
-    offered = {name: label for name, label in PAPERS.columns.items() if name in (BROKEN, *found.types)}
-    shown = arranged(request, PAPERS, form.known(), offered=offered)
+    offered = {name: label for name, label in CREDENTIALS.columns.items() if name in (BROKEN, *found.types)}
+    shown = arranged(request, CREDENTIALS, form.known(), offered=offered)
     types = [kind for kind in found.types if kind in shown.columns]
     page = Paginator(found.rows, shown.rows).get_page(request.GET.get("page"))
     chosen = form.value("standing")
@@ -67,7 +67,7 @@ def credentials(request: HttpRequest) -> HttpResponse:
              shown.address(standing="" if name == chosen else name), name == chosen)
             for name, tone in _COUNTED
         ],
-        "types": [(kind, words.paper(kind)) for kind in types],
+        "types": [(kind, words.credential_label(kind)) for kind in types],
         "page": page,
         "rows": [_row(row, shown.columns, form.kind, by) for row in page],
     }  # fmt: skip
@@ -80,15 +80,15 @@ def credentials_file(request: HttpRequest) -> HttpResponse:
     """Give all rows that the filter leaves as a file, and leave a row in the trail: they leave the house."""
     by, now = principal_of(request), timezone.now()
     form = CredentialBoardFilter(request.GET, providers=providers(by))
-    found = board(form.asked(PAPERS.sort(request.GET.get("sort", ""))), by=by, at=now)
+    found = board(form.asked(CREDENTIALS.sort(request.GET.get("sort", ""))), by=by, at=now)
     heads = [_("Driver") if form.kind == "drivers" else _("Vehicle"), _("Provider"), _("Status")]
     for kind in found.types:
-        heads += [words.paper(kind), f"{words.paper(kind)}, {_('last day')}"]
-    lines = ([*_head(row, by), *_papers(row.cells), row.broken] for row in found.rows)
+        heads += [words.credential_label(kind), f"{words.credential_label(kind)}, {_('last day')}"]
+    lines = ([*_head(row, by), *_credential_texts(row.cells), row.broken] for row in found.rows)
     return exported(
         request,
         f"credentials-{form.kind}",
-        [[*heads, _("Rides after a paper lapses")], *lines],
+        [[*heads, _("Rides after a credential expires")], *lines],
         action="credentials.export",
         subject_type=KINDS[form.kind].value,
         at=now,
@@ -118,7 +118,7 @@ def drivers(request: HttpRequest) -> HttpResponse:
     return render(request, "fleet/drivers.html", context | views_of(request, shown, filters))
 
 
-def paper_filters(by: Principal) -> Filters:
+def credential_filters(by: Principal) -> Filters:
     """Give what reads filters of the board.  One query, however many are read."""
     return partial(CredentialBoardFilter, providers=providers(by))
 
@@ -129,7 +129,7 @@ def driver_filters(by: Principal) -> Filters:
 
 
 def _sort_of_all(sort: str) -> str:
-    """Keep an order that drivers and vehicles have in common: not that of a paper."""
+    """Keep an order that drivers and vehicles have in common: not that of a credential."""
     return sort if sort.removeprefix("-") in (NAME, BROKEN) else SOONEST
 
 
@@ -150,7 +150,7 @@ def _listed(row: Row, by: Principal) -> dict[str, Any]:
         "standing": words.standing_of(row.owner),
         "provider": row.owner.provider.name,
         "worst": worst and {"badge": words.URGENCIES[worst.urgency], "text": words.state(worst)},
-        "paper": worst and words.paper(worst.type),
+        "credential": worst and words.credential_label(worst.type),
         "given": row.given,
         "broken": row.broken,
     }
@@ -181,10 +181,10 @@ def _cell(cell: Cell, url: str) -> SafeString:
     )
     more = [one for one in notes if one]
     return format_html(
-        '<td class="paper {} {}" data-label="{}"><span>{}{}</span></td>',
+        '<td class="credential {} {}" data-label="{}"><span>{}{}</span></td>',
         badge.tone,
         cell.urgency.value.replace("_", "-"),
-        words.paper(cell.type),
+        words.credential_label(cell.type),
         said,
         format_html('<span class="sub">{}</span>', " · ".join(more)) if more else "",
     )
@@ -194,7 +194,7 @@ def _head(row: Row, by: Principal) -> Sequence[str]:
     return words.name_of(row.owner, by), row.owner.provider.name, str(words.standing_of(row.owner).text)
 
 
-def _papers(cells: Iterable[Cell]) -> Iterable[str]:
+def _credential_texts(cells: Iterable[Cell]) -> Iterable[str]:
     for cell in cells:
         yield ", ".join(filter(None, (str(words.URGENCIES[cell.urgency].text), words.review(cell.awaits_review))))
         yield cell.expires_on.isoformat() if cell.expires_on else ""

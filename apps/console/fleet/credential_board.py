@@ -1,4 +1,4 @@
-"""Who lacks which paper, what lapses next, and how many rides that are given out it breaks."""
+"""Who lacks which credential, what lapses next, and how many rides that are given out it breaks."""
 
 import datetime as dt
 from collections import Counter, defaultdict
@@ -17,15 +17,15 @@ from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 
-# A ride that nobody set out on and that was to begin longer ago than this is stuck: no paper changes that.
+# A ride that nobody set out on and that was to begin longer ago than this is stuck: no credential changes that.
 AHEAD_SINCE: Final = dt.timedelta(hours=12)
 LAPSED: Final = frozenset({Urgency.EXPIRED, Urgency.MISSING, Urgency.REJECTED})
 _FINE: Final = frozenset({Urgency.VALID, Urgency.NOT_FILED})
-# What rows can be sorted by besides a type of paper: the last is the most urgent of all papers.
+# What rows can be sorted by besides a type of credential: the last is the most urgent of all credentials.
 NAME, PROVIDER, GIVEN, BROKEN, SOONEST = "name", "provider", "given", "broken", "soonest"
 SOUND: Final = "sound"
 UNVERIFIED: Final = "unverified"
-# What rows can be narrowed to: those with a paper of one of these.
+# What rows can be narrowed to: those with a credential of one of these.
 NARROWED: Final[Mapping[str, frozenset[Urgency]]] = {
     "lapsed": LAPSED,
     "expired": frozenset({Urgency.EXPIRED}),
@@ -39,10 +39,10 @@ NARROWED: Final[Mapping[str, frozenset[Urgency]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A paper of somebody today.  `days`: until the last one on which it holds, negative once that has passed.
+    """A credential of one owner today.  `days` are left until it expires, negative afterwards.
 
-    `rides` of the owner, given out and not begun, are on days on which the paper is needed and does not hold.  One that
-    `awaits_review` is on file, and nobody but who entered it has seen it.
+    `rides` counts assigned rides of the owner that have not started and are dated when a required credential is not
+    valid.  `awaits_review`: on file, and seen only by the person who entered it.
     """
 
     type: str
@@ -71,12 +71,12 @@ class Row:
 
     @property
     def broken(self) -> int:
-        """Rides given to it that some paper does not reach; those of the first to lapse are those of all."""
+        """Rides given to it that some credential does not reach; those of the first to lapse are those of all."""
         return max((cell.rides for cell in self.cells), default=0)
 
     @property
     def worst(self) -> Cell | None:
-        """The paper to be seen to first, of equals one that is needed; None where all hold for over two months."""
+        """The credential to be seen to first, of equals one that is needed; None where all hold for over two months."""
         urgent = [cell for cell in self.cells if cell.urgency not in _FINE]
         return min(urgent, key=lambda cell: (cell.due, not cell.blocking), default=None)
 
@@ -89,9 +89,9 @@ class Row:
 class Asked:
     """What a board is to show.  `standing`: a key of `NARROWED`, `UNVERIFIED`, `SOUND`, or "" for all.
 
-    Without `activation`, drivers who left and vehicles that are retired are not there; with `owner_id` that one is.
-    `sort`: `SOONEST`, `NAME`, `PROVIDER`, `GIVEN`, `BROKEN` or a type of paper, by the day it has to be seen to; with
-    "-" in front from large to small.  Equals stand by name.
+    Without `activation`, former drivers and retired vehicles are left out, except the one with `owner_id`.
+    `sort`: `SOONEST`, `NAME`, `PROVIDER`, `GIVEN`, `BROKEN` or a type of credential (by due day), descending with a
+    leading "-".  Ties are sorted by name.
     """
 
     subject: Subject = Subject.DRIVER
@@ -116,15 +116,15 @@ class Board:
 
 
 def board(asked: Asked, *, by: Principal, at: dt.datetime) -> Board:
-    """Read how papers stand today, at the owner's provider.  Three queries, however many rows."""
+    """Read how credentials stand today, at the owner's provider.  Three queries, however many rows."""
     owners = _owners(asked, by)
     ids = [owner.pk for owner in owners]
     drives = asked.subject is Subject.DRIVER
-    papers = fleet.active_credentials(ids if drives else [], [] if drives else ids)
+    credentials = fleet.active_credentials(ids if drives else [], [] if drives else ids)
     given = _given(asked.subject, ids, by=by, at=at)
-    filed = {paper.type for rows in papers.values() for paper in rows}
+    filed = {credential.type for rows in credentials.values() for credential in rows}
     types = tuple(kind for kind in TYPES_OF[asked.subject] if kind in filed or blocks_by_default(asked.subject, kind))
-    rows = [_row(asked.subject, owner, types, papers.get(owner.pk, ()), given[owner.pk], at) for owner in owners]
+    rows = [_row(asked.subject, owner, types, credentials.get(owner.pk, ()), given[owner.pk], at) for owner in owners]
     counts = Counter(name for row in rows for name in (*NARROWED, UNVERIFIED, SOUND) if passes(row, name))
     kept = [row for row in rows if passes(row, asked.standing)]
     return Board(types, _sorted(kept, asked.sort), counts)
@@ -157,7 +157,7 @@ def passes(row: Row, standing: str) -> bool:
 
 
 def _owners(asked: Asked, by: Principal) -> Sequence[Driver | Vehicle]:
-    """Read whose papers are asked for, by name.  One query."""
+    """Read whose credentials are asked for, by name.  One query."""
     wanted = Q() if asked.provider_id is None else Q(provider_id=asked.provider_id)
     if asked.owner_id is not None:
         wanted &= Q(pk=asked.owner_id)
@@ -193,24 +193,24 @@ def _row(
     subject: Subject,
     owner: Driver | Vehicle,
     types: Iterable[str],
-    papers: Iterable[CredentialFacts],
+    credentials: Iterable[CredentialFacts],
     given: Sequence[tuple[dt.date, int]],
     at: dt.datetime,
 ) -> Row:
     today = at.astimezone(ZoneInfo(owner.provider.timezone)).date()
-    filed = {paper.type: paper for paper in papers}
+    filed = {credential.type: credential for credential in credentials}
     cells = tuple(_cell(kind, filed.get(kind), today, given, blocks_by_default(subject, kind)) for kind in types)
     return Row(owner, cells, sum(count for _day, count in given))
 
 
 def _cell(
-    kind: str, paper: CredentialFacts | None, today: dt.date, given: Iterable[tuple[dt.date, int]], needed: bool
+    kind: str, credential: CredentialFacts | None, today: dt.date, given: Iterable[tuple[dt.date, int]], needed: bool
 ) -> Cell:
-    blocking = needed if paper is None else paper.blocking
-    how = urgency(paper, today, needed=needed)
-    holds_until = paper.expires_on if paper is not None else None
+    blocking = needed if credential is None else credential.blocking
+    how = urgency(credential, today, needed=needed)
+    holds_until = credential.expires_on if credential is not None else None
     last = dt.date.min if how in (Urgency.MISSING, Urgency.REJECTED) else holds_until or dt.date.max
     broken = sum(count for day, count in given if day > last) if blocking else 0
     days = None if holds_until is None else (holds_until - today).days
-    waits = paper is not None and not paper.verified and how is not Urgency.REJECTED
+    waits = credential is not None and not credential.verified and how is not Urgency.REJECTED
     return Cell(kind, how, blocking, holds_until, days, broken, waits)

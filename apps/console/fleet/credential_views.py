@@ -1,4 +1,4 @@
-"""One paper of a driver or vehicle: what is on file, and filing, verifying and rejecting it."""
+"""One credential of a driver or vehicle: what is on file, and filing, verifying and rejecting it."""
 
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ from apps.accounts.sessions import principal_of
 from apps.console.fleet import words as words
 from apps.console.fleet.board_views import page_of
 from apps.console.fleet.forms import KINDS, DocumentForm, FileForm, RejectForm, RemoveForm
-from apps.console.fleet.owner_views import found_owner, papers
+from apps.console.fleet.owner_views import found_owner, owner_credentials
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import words as ride_words
 from apps.fleet import queries as fleet
@@ -32,7 +32,7 @@ from lib.scopes import Scope
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.DRIVERS_WRITE)
 def credential(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> HttpResponse:
-    """Show a paper of a type, filed or not, and file one that takes its place."""
+    """Show a credential of a type, filed or not, and file one that takes its place."""
     if kind not in KINDS or type not in TYPES_OF[KINDS[kind]]:
         raise Http404
     if request.method != "POST":
@@ -45,7 +45,7 @@ def credential(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> Ht
         except InvalidInput as refusal:
             form.refuse(refusal)
         else:
-            messages.success(request, _("The paper is filed."))
+            messages.success(request, _("The credential is saved."))
             return redirect(f"{page_of(kind, owner_id)}#{type}")
     return _page(request, kind, owner_id, type, file=form)
 
@@ -53,7 +53,7 @@ def credential(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> Ht
 @require_POST
 @require_scope(Scope.DRIVERS_WRITE)
 def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
-    """Note that the visitor, who is not the one who entered the paper, has seen it and it is right."""
+    """Note that the visitor, who is not the one who entered the credential, has seen it and it is right."""
     by = principal_of(request)
     found = visible_credential(credential_id, by)
     try:
@@ -61,16 +61,16 @@ def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     except NotFound:
         return replaced(request, found)
     except credentials.EnteredByTheSame:
-        messages.error(request, _("You entered this paper: somebody else has to verify it."))
+        messages.error(request, _("You entered this credential: someone else has to verify it."))
     else:
-        messages.success(request, _("The paper is verified."))
+        messages.success(request, _("The credential is verified."))
     return redirect(address_of(found))
 
 
 @require_POST
 @require_scope(Scope.DRIVERS_WRITE)
 def reject(request: HttpRequest, credential_id: UUID) -> HttpResponse:
-    """Note that the paper is not accepted, and why: from now on it does not hold."""
+    """Note that the credential is not accepted, and why: from now on it does not hold."""
     by = principal_of(request)
     found = visible_credential(credential_id, by)
     form = RejectForm(request.POST, auto_id="reject_%s")
@@ -80,12 +80,12 @@ def reject(request: HttpRequest, credential_id: UUID) -> HttpResponse:
         credentials.reject(credential_id=credential_id, reason=form.cleaned_data["reason"], by=by, at=timezone.now())
     except NotFound:
         return replaced(request, found)
-    messages.success(request, _("The paper is rejected: it does not hold any more."))
+    messages.success(request, _("The credential is rejected: it is no longer valid."))
     return redirect(address_of(found))
 
 
 def visible_credential(credential_id: UUID, by: Principal) -> Credential:
-    """Find a paper in reach, in force or replaced, or answer 404."""
+    """Find a credential in reach, in force or replaced, or answer 404."""
     found = Credential.objects.visible_to(by).filter(pk=credential_id).first()
     if found is None:
         raise Http404
@@ -93,7 +93,7 @@ def visible_credential(credential_id: UUID, by: Principal) -> Credential:
 
 
 def replaced(request: HttpRequest, found: Credential) -> HttpResponse:
-    messages.error(request, _("Another paper has taken its place meanwhile. This is the one in force."))
+    messages.error(request, _("Another credential has replaced it in the meantime. This is the current one."))
     return redirect(address_of(found))
 
 
@@ -108,7 +108,7 @@ def address_of(found: Credential) -> str:
 def credential_page(
     request: HttpRequest, found: Credential, *, removed: UUID | None = None, **returned: forms.Form
 ) -> HttpResponse:
-    """Show the page of a paper with a form that came back; `removed` is the scan that a `remove` form is about."""
+    """Show the page of a credential with a form that came back; `removed` is the scan that a `remove` form is about."""
     return _page(request, _kind(found), found.subject_id, found.type, removed=removed, **returned)
 
 
@@ -118,7 +118,7 @@ def _page(
     """Show the page; `returned` is a form with its errors."""
     by, now = principal_of(request), timezone.now()
     owner = found_owner(kind, owner_id, by, now)
-    shown, cells = papers(owner, by, now)
+    shown, cells = owner_credentials(owner, by, now)
     present = next((one for one in shown if one.type == type and one.id), None)
     cell = cells.get(type)
     needed = present.blocking if present else blocks_by_default(owner.subject, type)
@@ -130,7 +130,7 @@ def _page(
         "owner_url": page_of(kind, owner_id),
         "is_driver": owner.subject is Subject.DRIVER,
         "name": words.name_of(owner.record, by),
-        "title": words.paper(type),
+        "title": words.credential_label(type),
         "type": type,
         "kind": kind,
         "present": present,

@@ -1,4 +1,4 @@
-"""Scans of papers: sent in, saved and removed from the page of their paper."""
+"""Scans of credentials: sent in, saved and removed from the page of their credential."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""What pages of the fleet are asked and told: filters, papers, and who may drive."""
+"""What pages of the fleet are asked and told: filters, credentials, and who may drive."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -19,20 +19,20 @@ from lib.errors import DomainError
 from lib.ids import uuid_or_none
 from lib.listing import SIZES, Listing
 
-# Whose papers, as addresses name them.
+# Whose credentials, as addresses name them.
 KINDS: Final = {"drivers": Subject.DRIVER, "vehicles": Subject.VEHICLE}
-_PAPERS: Final = {
+_TYPE_LABELS: Final = {
     kind: capfirst(CredentialType(kind).label) for subject in KINDS.values() for kind in TYPES_OF[subject]
 }
-PAPERS: Final = Listing(
+CREDENTIALS: Final = Listing(
     "credential_board",
     sorts={
         SOONEST: _("Soonest first"),
         NAME: _("Name"),
-        f"-{BROKEN}": _("Rides after"),
-        **_PAPERS,
+        f"-{BROKEN}": _("Rides at risk"),
+        **_TYPE_LABELS,
     },
-    columns={BROKEN: _("Rides after"), **_PAPERS},
+    columns={BROKEN: _("Rides at risk"), **_TYPE_LABELS},
     size=SIZES[-1],
 )
 DRIVERS: Final = Listing(
@@ -40,13 +40,13 @@ DRIVERS: Final = Listing(
     sorts={
         NAME: _("Driver"),
         PROVIDER: _("Provider"),
-        SOONEST: _("Paper to see to first"),
+        SOONEST: _("Next to expire"),
         f"-{GIVEN}": _("Rides ahead"),
     },
     columns={
         "standing": _("May drive"),
         PROVIDER: _("Provider"),
-        SOONEST: _("Paper to see to first"),
+        SOONEST: _("Next to expire"),
         GIVEN: _("Rides ahead"),
     },
     size=SIZES[-1],
@@ -75,7 +75,7 @@ class _Filter(ListFilter):
 
 class CredentialBoardFilter(_Filter):
     of = forms.ChoiceField(required=False, choices=[(kind, kind) for kind in KINDS], widget=forms.HiddenInput)
-    standing = forms.ChoiceField(label=_("Papers"), required=False, choices=[_ANY, *words.NARROWED.items()])
+    standing = forms.ChoiceField(label=_("Credentials"), required=False, choices=[_ANY, *words.NARROWED.items()])
 
     field_order = ("of", "provider", "standing")
 
@@ -110,13 +110,13 @@ class DriversFilter(_Filter):
 
 
 class FileForm(forms.Form):
-    """A paper that takes the place of the one in force."""
+    """A credential that takes the place of the one in force."""
 
     number = forms.CharField(label=_("Number"), required=False, max_length=50)
     issuer = forms.CharField(label=_("Issued by"), required=False, max_length=100)
     issued_on = day_field(_("Issued on"), required=False)
-    expires_on = day_field(_("Last day it holds"), required=False, help_text=_("Empty: it does not expire."))
-    blocking = forms.BooleanField(label=_("Needed: without it no ride is given"), required=False)
+    expires_on = day_field(_("Expiration date"), required=False, help_text=_("Empty: it does not expire."))
+    blocking = forms.BooleanField(label=_("Required to drive"), required=False)
 
     def refuse(self, refusal: DomainError) -> None:
         put_on(self, refusal, {"issuedOn": "issued_on", "expiresOn": "expires_on"})
@@ -127,7 +127,7 @@ class RejectForm(forms.Form):
 
 
 class DocumentForm(forms.Form):
-    """A scan of a paper.  What is in it is the service's to judge."""
+    """A scan of a credential.  What is in it is the service's to judge."""
 
     document = forms.FileField(
         label=_("Scan: PDF, JPEG or PNG"),

@@ -1,4 +1,4 @@
-"""The page of a driver, with papers, shifts and leave, and of a vehicle; and whether a driver may drive."""
+"""The page of a driver, with credentials, shifts and leave, and of a vehicle; and whether a driver may drive."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ MOST_RIDES: Final = 200  # listed before somebody is suspended; the rest is coun
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A driver or vehicle, with its papers in force (`record.papers`) and what `fleet.queries` reads besides."""
+    """A driver or vehicle as `fleet.queries` reads it, with `record.active_credentials`."""
 
     kind: str
     record: Any  # a Driver or Vehicle, with the attributes of its prefetches
@@ -63,7 +63,7 @@ def found_owner(kind: str, owner_id: UUID, by: Principal, at: datetime) -> Owner
 @require_safe
 @require_scope(Scope.DRIVERS_READ)
 def driver(request: HttpRequest, owner_id: UUID) -> HttpResponse:
-    """Show a driver: papers, shifts to come, leave, and how many rides wait for them."""
+    """Show a driver: credentials, shifts to come, leave, and how many rides wait for them."""
     by, now = principal_of(request), timezone.now()
     owner = found_owner("drivers", owner_id, by, now)
     record = owner.record
@@ -83,7 +83,7 @@ def driver(request: HttpRequest, owner_id: UUID) -> HttpResponse:
 @require_safe
 @require_scope(Scope.DRIVERS_READ)
 def vehicle(request: HttpRequest, owner_id: UUID) -> HttpResponse:
-    """Show a vehicle with its papers."""
+    """Show a vehicle with its credentials."""
     by, now = principal_of(request), timezone.now()
     owner = found_owner("vehicles", owner_id, by, now)
     record = owner.record
@@ -122,7 +122,7 @@ def activation(request: HttpRequest, owner_id: UUID) -> HttpResponse:
                 at=now,
             )
         except CredentialsMissing:
-            form.add_error(None, _("Papers that are needed do not hold: they are named below."))
+            form.add_error(None, _("Required credentials are not valid: see below."))
         except DomainError as refusal:
             form.refuse(refusal)
         else:
@@ -131,16 +131,18 @@ def activation(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     return _activation_page(request, found, form, to)
 
 
-def papers(owner: Owner, by: Principal, at: datetime) -> tuple[Sequence[fleet.CredentialShown], Mapping[str, Cell]]:
+def owner_credentials(
+    owner: Owner, by: Principal, at: datetime
+) -> tuple[Sequence[fleet.CredentialShown], Mapping[str, Cell]]:
     """Read what is in force or lacking, and how urgent each is.  Three queries."""
-    shown = fleet.credentials_for(owner.subject, owner.record, owner.record.papers, at)
+    shown = fleet.credentials_for(owner.subject, owner.record, owner.record.active_credentials, at)
     (row,) = board(Asked(subject=owner.subject, owner_id=owner.record.pk), by=by, at=at).rows
     return shown, {cell.type: cell for cell in row.cells}
 
 
 def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
     """Lay out what pages of drivers and of vehicles have in common."""
-    shown, cells = papers(owner, by, at)
+    shown, cells = owner_credentials(owner, by, at)
     names = accounts.names_of(one.verified_by for one in shown)
     there = {one.type for one in shown}
     return {
@@ -148,10 +150,10 @@ def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
         "owner": owner.record,
         "name": words.name_of(owner.record, by),
         "standing": words.standing_of(owner.record),
-        "papers": [
+        "credentials": [
             {
-                "paper": one,
-                "name": words.paper(one.type),
+                "credential": one,
+                "name": words.credential_label(one.type),
                 "badge": words.URGENCIES[cells[one.type].urgency],
                 "state": words.state(cells[one.type]),
                 "broken": words.broken(cells[one.type].rides),
@@ -159,7 +161,7 @@ def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
             }
             for one in shown
         ],
-        "others": [(kind, words.paper(kind)) for kind in TYPES_OF[owner.subject] if kind not in there],
+        "others": [(kind, words.credential_label(kind)) for kind in TYPES_OF[owner.subject] if kind not in there],
         "may_change": by.has_scope(Scope.DRIVERS_WRITE),
     }
 
@@ -179,9 +181,11 @@ def _activation_page(request: HttpRequest, owner: Owner, form: ActivationForm, t
         "to": to,
     }
     if to == Activation.ACTIVE:
-        _shown_papers, cells = papers(owner, by, now)
+        _credentials, cells = owner_credentials(owner, by, now)
         lacking = [cell for cell in cells.values() if cell.blocking and cell.urgency in LAPSED]
-        context["lacking"] = [(cell.type, words.paper(cell.type), words.URGENCIES[cell.urgency]) for cell in lacking]
+        context["lacking"] = [
+            (cell.type, words.credential_label(cell.type), words.URGENCIES[cell.urgency]) for cell in lacking
+        ]
     else:
         rides = assigned_rides.for_driver(record.pk, by=by)
         context |= affected(rides, owner, by, lambda ride: _becomes(ride, record.pk))

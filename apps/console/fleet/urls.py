@@ -1,4 +1,4 @@
-"""Addresses below /console/fleet/: papers, drivers and vehicles."""
+"""Addresses below /console/fleet/: credentials, drivers and vehicles."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""How pages of the fleet call papers, how urgent they are, and whether somebody may drive."""
+"""How pages of the fleet call credentials, how urgent they are, and whether somebody may drive."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -30,7 +30,7 @@ URGENCIES: Final[Mapping[Urgency, Badge]] = {
 }
 # What a board can be narrowed to, in the order of the filter.
 NARROWED: Final[Mapping[str, Text]] = {
-    "lapsed": gettext_lazy("Does not hold"),
+    "lapsed": gettext_lazy("Not valid"),
     "expired": gettext_lazy("Expired"),
     "missing": gettext_lazy("Missing"),
     "rejected": gettext_lazy("Rejected"),
@@ -56,7 +56,7 @@ KINDS: Final[Mapping[str, str]] = {FileKind.PDF: "PDF", FileKind.JPEG: "JPEG", F
 _COUNTED: Final = frozenset({Urgency.WITHIN_7, Urgency.WITHIN_30, Urgency.WITHIN_60})
 
 
-def paper(type_: str) -> str:
+def credential_label(type_: str) -> str:
     return capfirst(str(CredentialType(type_).label))
 
 
@@ -70,7 +70,7 @@ def standing_of(owner: Driver | Vehicle) -> Badge:
 
 
 def state(cell: Cell) -> str:
-    """Say how a paper stands: what is soon to lapse by the days it still holds, all else in a word."""
+    """Say how a credential stands: what is soon to lapse by the days it still holds, all else in a word."""
     if cell.urgency not in _COUNTED:
         return str(URGENCIES[cell.urgency].text)
     if not cell.days:
@@ -79,10 +79,10 @@ def state(cell: Cell) -> str:
 
 
 def review(awaits: bool) -> str:
-    """Say that nobody has verified a paper that is on file; nothing where somebody has."""
+    """Say that nobody has verified a credential that is on file; nothing where somebody has."""
     return _("not verified") if awaits else ""
 
 
 def broken(count: int) -> str:
-    """Say how many rides are given out for days on which a paper does not hold; nothing where none are."""
-    return ngettext("%(count)s ride after", "%(count)s rides after", count) % {"count": count} if count else ""
+    """Say how many rides are given out for days on which a credential does not hold; nothing where none are."""
+    return ngettext("%(count)s ride at risk", "%(count)s rides at risk", count) % {"count": count} if count else ""

@@ -23,7 +23,7 @@ LISTS: Final[Mapping[str, SavableList]] = {
         SavableList(board.LIST, frozenset({Scope.ASSIGNMENTS_WRITE})),
         SavableList(exceptions.QUEUE, frozenset({Scope.EXCEPTIONS_READ}), exception_views.queue_filters),
         SavableList(exceptions.HISTORY, frozenset({Scope.EXCEPTIONS_READ}), exception_views.history_filters),
-        SavableList(fleet.PAPERS, frozenset({Scope.DRIVERS_READ}), fleet_views.paper_filters),
+        SavableList(fleet.CREDENTIALS, frozenset({Scope.DRIVERS_READ}), fleet_views.credential_filters),
         SavableList(fleet.DRIVERS, frozenset({Scope.DRIVERS_READ}), fleet_views.driver_filters),
         SavableList(delivery_views.LIST, frozenset({Scope.WEBHOOKS_MANAGE}), delivery_views.filters),
         SavableList(reports.LIST, frozenset({Scope.REPORTS_READ}), reports.view_filters),

@@ -117,15 +117,15 @@ _ITEMS: Final = (
         _("A vehicle that may be on the road"),
         _("In service, with registration, insurance and inspection in force."),
         begin=(_("Add a vehicle"), "admin:fleet_vehicle_add"),
-        go_on=(_("File its papers"), "credential_board_vehicles"),
+        go_on=(_("Add its credentials"), "credential_board_vehicles"),
         right="fleet.add_vehicle",
     ),
     Item(
         "driver",
         _("A driver who may drive"),
-        _("Active, with every paper in force without which nobody drives."),
+        _("Active, with every required credential valid."),
         begin=(_("Add a driver"), "admin:fleet_driver_add"),
-        go_on=(_("File papers and activate"), "fleet_drivers"),
+        go_on=(_("Add credentials and activate"), "fleet_drivers"),
         right="fleet.add_driver",
     ),
     Item(
@@ -200,11 +200,11 @@ def _found(user: User, by: Principal, at: datetime) -> dict[str, bool]:
         "provider": providers,
         "provider_begun": TransportProvider.objects.visible_to(by),
         "vehicle": vehicles.filter(
-            of_provider, fleet.papers_in_order(Subject.VEHICLE, today), status=VehicleStatus.IN_SERVICE
+            of_provider, fleet.with_valid_credentials(Subject.VEHICLE, today), status=VehicleStatus.IN_SERVICE
         ),
         "vehicle_begun": vehicles,
         "driver": drivers.filter(
-            of_provider, fleet.papers_in_order(Subject.DRIVER, today), activation=Activation.ACTIVE
+            of_provider, fleet.with_valid_credentials(Subject.DRIVER, today), activation=Activation.ACTIVE
         ),
         "driver_begun": drivers,
         "shift": Shift.objects.visible_to(by).filter(status=Shift.Status.PLANNED),

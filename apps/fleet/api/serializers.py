@@ -1,4 +1,4 @@
-"""The shape of drivers, vehicles, papers and shifts."""
+"""The shape of drivers, vehicles, credentials and shifts."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ HTTPS = URLValidator(["https"], message="must be an https address.")
 
 
 def may_see_numbers(by: Principal) -> bool:
-    """Say whether licence and paper numbers are shown: to those who keep the records, with full PHI."""
+    """Say whether license and credential numbers are shown: to those who keep the records, with full PHI."""
     return by.has_scope(Scope.DRIVERS_WRITE) and by.phi is Phi.FULL
 
 
@@ -101,7 +101,7 @@ class RejectionIn(In):
 
 
 class CredentialOut(OutShape):
-    """A paper; `id` is null for a required one that was never filed, `number` for callers who may not see it."""
+    """A credential; `id` is null for a required one that was never filed, `number` for callers who may not see it."""
 
     id = fields.Uuid(allow_null=True)
     type = fields.Choice(choices=CredentialType.choices)
@@ -116,12 +116,12 @@ class CredentialOut(OutShape):
     document_id = fields.Uuid(allow_null=True)
     warn_days = fields.Integer(allow_null=True)
 
-    def shown_number(self, paper: CredentialShown) -> str | None:
-        return paper.number if may_see_numbers(self.context["view"].principal) else None
+    def shown_number(self, credential: CredentialShown) -> str | None:
+        return credential.number if may_see_numbers(self.context["view"].principal) else None
 
 
 class CredentialListOut(OutShape):
-    """All papers in force, and those that are required and missing."""
+    """All credentials in force, and those that are required and missing."""
 
     data = CredentialOut(many=True)  # type: ignore[assignment]  # the word of the contract hides Serializer.data
     page = WholePageOut()
@@ -187,7 +187,7 @@ class DriverOut(Out):
     current_assignment_id = serializers.SerializerMethodField(method_name="present_assignment")
     license_number = serializers.SerializerMethodField(method_name="shown_license_number")
     excluded_rider_ids = serializers.SerializerMethodField(method_name="shown_excluded_riders")
-    credentials = serializers.SerializerMethodField(method_name="shown_papers")
+    credentials = serializers.SerializerMethodField(method_name="shown_credentials")
     shifts = ShiftOut(many=True, source="coming_shifts")
     leave = LeaveOut(many=True, source="coming_leave")
     last_location = serializers.SerializerMethodField(method_name="shown_location")
@@ -263,9 +263,9 @@ class DriverOut(Out):
         return driver.license_number or None
 
     @extend_schema_field(CredentialOut(many=True))
-    def shown_papers(self, driver: Any) -> list[dict[str, Any]]:
-        papers = credentials_for(Subject.DRIVER, driver, driver.papers, self.context["view"].at)
-        return list(CredentialOut(papers, many=True, context=self.context).data)
+    def shown_credentials(self, driver: Any) -> list[dict[str, Any]]:
+        credentials = credentials_for(Subject.DRIVER, driver, driver.active_credentials, self.context["view"].at)
+        return list(CredentialOut(credentials, many=True, context=self.context).data)
 
     @extend_schema_field(LocationOut(allow_null=True))
     def shown_location(self, driver: Driver) -> dict[str, Any] | None:
@@ -334,7 +334,7 @@ class VehicleOut(Out):
     provider_id = fields.Uuid()
     home_base_id = fields.Uuid(allow_null=True)
     capacity_configs = CapacityConfigOut(many=True)
-    credentials = serializers.SerializerMethodField(method_name="shown_papers")
+    credentials = serializers.SerializerMethodField(method_name="shown_credentials")
     status = fields.Choice(choices=VehicleStatus.choices)
     external_ids = serializers.SerializerMethodField(method_name="shown_external_ids")
 
@@ -374,6 +374,6 @@ class VehicleOut(Out):
         return list(ExternalIdOut(self.context["external_ids"][vehicle.pk], many=True).data)
 
     @extend_schema_field(CredentialOut(many=True))
-    def shown_papers(self, vehicle: Any) -> list[dict[str, Any]]:
-        papers = credentials_for(Subject.VEHICLE, vehicle, vehicle.papers, self.context["view"].at)
-        return list(CredentialOut(papers, many=True, context=self.context).data)
+    def shown_credentials(self, vehicle: Any) -> list[dict[str, Any]]:
+        credentials = credentials_for(Subject.VEHICLE, vehicle, vehicle.active_credentials, self.context["view"].at)
+        return list(CredentialOut(credentials, many=True, context=self.context).data)

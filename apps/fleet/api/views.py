@@ -1,4 +1,4 @@
-"""Drivers, vehicles, their papers, and shifts."""
+"""Drivers, vehicles, their credentials, and shifts."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -110,7 +110,7 @@ class DriverViewSet(AuditedReads, ApiViewSet):
         if driver is None:
             raise NotFound(_("driver"))
         self._show([driver])
-        # Duty, place and papers change without the driver's version.
+        # Duty, place and credentials change without the driver's version.
         return self.answer(driver, version=driver.version, settled=False, headers=headers)
 
 
@@ -178,12 +178,12 @@ class VehicleViewSet(ApiViewSet):
         if vehicle is None:
             raise NotFound(_("vehicle"))
         self.shown = [vehicle]
-        # Papers change, and gap, without the vehicle's version.
+        # Credentials change, and gap, without the vehicle's version.
         return self.answer(vehicle, version=vehicle.version, settled=False, headers=headers)
 
 
 class _CredentialViewSet(ApiViewSet):
-    """Papers of one kind of owner."""
+    """Credentials of one kind of owner."""
 
     subject: Subject
     scopes = {"list": Scope.DRIVERS_READ, "create": Scope.DRIVERS_WRITE}
@@ -191,15 +191,15 @@ class _CredentialViewSet(ApiViewSet):
     answers = {"list": serializers.CredentialListOut, "create": serializers.CredentialOut}
 
     def list(self, request: Request, id: UUID) -> Response:
-        """List the papers in force, and those that are required and missing; all on one page."""
+        """List the credentials in force, and those that are required and missing; all on one page."""
         owner = self._owner(id)
-        papers = queries.credentials_for(self.subject, owner, owner.credentials.filter(replaced=False), self.at)
-        return self.answer(unpaginated(papers))
+        credentials = queries.credentials_for(self.subject, owner, owner.credentials.filter(replaced=False), self.at)
+        return self.answer(unpaginated(credentials))
 
     def create(self, request: Request, id: UUID) -> Response:
-        """File a paper; one of the same type that was in force is kept as replaced."""
+        """File a credential; one of the same type that was in force is kept as replaced."""
         given = self.body()
-        paper = credentials.file(
+        credential = credentials.file(
             subject=self.subject,
             subject_id=id,
             type=given.pop("type"),
@@ -208,7 +208,7 @@ class _CredentialViewSet(ApiViewSet):
             at=self.at,
         )
         today = self.at.astimezone(ZoneInfo(self._owner(id).provider.timezone)).date()
-        return self.answer(queries.paper_shown(paper, today))
+        return self.answer(queries.credential_shown(credential, today))
 
     def _owner(self, owner_id: UUID) -> Driver | Vehicle:
         kind: type[Driver] | type[Vehicle] = Driver if self.subject is Subject.DRIVER else Vehicle
@@ -219,34 +219,34 @@ class _CredentialViewSet(ApiViewSet):
 
 
 class DriverCredentialViewSet(_CredentialViewSet):
-    """Papers of a driver."""
+    """Credentials of a driver."""
 
     subject = Subject.DRIVER
 
 
 class VehicleCredentialViewSet(_CredentialViewSet):
-    """Papers of a vehicle."""
+    """Credentials of a vehicle."""
 
     subject = Subject.VEHICLE
 
 
 class CredentialReviewViewSet(ApiViewSet):
-    """What somebody who looked at a paper says of it."""
+    """What somebody who looked at a credential says of it."""
 
     scopes = {"verify": Scope.DRIVERS_WRITE, "reject": Scope.DRIVERS_WRITE}
     bodies = {"reject": serializers.RejectionIn}
     refusals = {"verify": (Code.RULE_VIOLATION,)}
 
     def verify(self, request: Request, id: UUID) -> Response:
-        """Say that a paper was seen and is right; takes a rejection back.
+        """Say that a credential was seen and is right; takes a rejection back.
 
-        Whoever entered the paper does not say so: somebody else has to see it.
+        Whoever entered the credential does not say so: somebody else has to see it.
         """
         credentials.verify(credential_id=id, by=self.principal, at=self.at)
         return self.answer(None)
 
     def reject(self, request: Request, id: UUID) -> Response:
-        """Say that a paper is not accepted: from now on it does not hold."""
+        """Say that a credential is not accepted: from now on it does not hold."""
         credentials.reject(credential_id=id, reason=self.body()["reason"], by=self.principal, at=self.at)
         return self.answer(None)
 

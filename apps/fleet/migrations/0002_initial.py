@@ -475,7 +475,7 @@ class Migration(migrations.Migration):
                     "type",
                     models.CharField(
                         choices=[
-                            ("driver_license", "driver licence"),
+                            ("driver_license", "driver's license"),
                             ("exclusion_check_oig", "OIG exclusion check"),
                             ("background_check", "background check"),
                             ("mvr", "motor vehicle record"),

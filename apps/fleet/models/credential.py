@@ -1,4 +1,4 @@
-"""Papers of drivers and vehicles."""
+"""Credentials of drivers and vehicles."""
 
 from typing import TYPE_CHECKING, cast
 from uuid import UUID
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class CredentialQuerySet(models.QuerySet["Credential"]):
     def visible_to(self, principal: "Principal") -> "CredentialQuerySet":
-        """Keep the papers of drivers and vehicles inside the principal's data scope."""
+        """Keep the credentials of drivers and vehicles inside the principal's data scope."""
         if principal.provider_ids is None:
             return self
         return self.filter(
@@ -27,7 +27,7 @@ class CredentialQuerySet(models.QuerySet["Credential"]):
 
 
 class Credential(models.Model):
-    """One paper of one driver or one vehicle.  Its standing on a day is computed, see credentials.py."""
+    """One credential of one driver or one vehicle.  Its standing on a day is computed, see credentials.py."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     driver = models.ForeignKey(
@@ -55,7 +55,7 @@ class Credential(models.Model):
     last_reminder_days = models.PositiveSmallIntegerField(
         _("last reminder days"), null=True, blank=True, editable=False
     )  # the last of REMINDERS told
-    replaced = models.BooleanField(_("replaced"), default=False)  # a newer paper of the type took its place
+    replaced = models.BooleanField(_("replaced"), default=False)  # a newer credential of the type took its place
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     objects = CredentialQuerySet.as_manager()
@@ -83,7 +83,7 @@ class Credential(models.Model):
                 condition=Q(verified_at__isnull=True, verified_by="")
                 | (Q(verified_at__isnull=False) & ~Q(verified_by="")),
             ),
-            # Two people: who entered a paper is not the one who has seen that it is right.
+            # Two people: who entered a credential is not the one who has seen that it is right.
             models.CheckConstraint(
                 name="credential_verified_by_another",
                 condition=Q(entered_by="") | Q(verified_by="") | ~Q(entered_by=F("verified_by")),
@@ -106,5 +106,5 @@ class Credential(models.Model):
 
     @property
     def subject_id(self) -> UUID:
-        """The driver or vehicle that the paper is about: always one, see `credential_of_one_subject`."""
+        """The driver or vehicle that the credential is about: always one, see `credential_of_one_subject`."""
         return cast(UUID, self.driver_id or self.vehicle_id)

@@ -1,4 +1,4 @@
-"""Scans of papers, sealed, in a table of their own: docs/adr/0021."""
+"""Scans of credentials, sealed, in a table of their own: docs/adr/0021."""
 
 from typing import TYPE_CHECKING, Final, Self
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def visible_to(self, principal: "Principal") -> Self:
-        """Keep the documents of papers inside the principal's data scope."""
+        """Keep the documents of credentials inside the principal's data scope."""
         if principal.provider_ids is None:
             return self
         return self.filter(
@@ -31,7 +31,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
 
 
 class Document(models.Model):
-    """A scan of a paper: the bytes as they were sent.  Of one that was removed, all but the bytes stays.
+    """A scan of a credential: the bytes as they were sent.  Of one that was removed, all but the bytes stays.
 
     The name that the file had is not kept: people call them by names of persons.
     """
@@ -80,5 +80,5 @@ class Document(models.Model):
 
     @property
     def file_name(self) -> str:
-        """What the file is called where it is saved: the paper, and what tells its scans apart."""
+        """What the file is called where it is saved: the credential, and what tells its scans apart."""
         return f"{self.credential.type}-{self.pk.hex[-6:]}.{FileKind(self.kind).ending}"

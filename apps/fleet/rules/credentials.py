@@ -1,4 +1,4 @@
-"""Papers of drivers and vehicles: whose they are, which ones block, and how one stands on a day.  Pure: no query."""
+"""Credentials of drivers and vehicles: owners, types that block, and the status on a day.  Pure: no query."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from lib.messages import gettext_lazy as _
 
 
 class CredentialType(TextChoices):
-    """Papers, and what they are called within a sentence.  Which ones block by default: `BLOCKING_BY_DEFAULT`."""
+    """Credentials, and what they are called within a sentence.  Which ones block by default: `BLOCKING_BY_DEFAULT`."""
 
-    DRIVER_LICENSE = "driver_license", _("driver licence")
+    DRIVER_LICENSE = "driver_license", _("driver's license")
     EXCLUSION_CHECK_OIG = "exclusion_check_oig", _("OIG exclusion check")
     BACKGROUND_CHECK = "background_check", _("background check")
     MVR = "mvr", _("motor vehicle record")
@@ -43,7 +43,7 @@ TYPES_OF: Final[Mapping[Subject, tuple[str, ...]]] = {
 }
 
 # Without these nobody drives and nothing rolls.  Drivers: Consolidated Appropriations Act 2021, division CC, title II,
-# section 209 (exclusion status, valid licence, disclosure of driving history, state drug law).  Vehicles: what every
+# section 209 (exclusion status, valid license, disclosure of driving history, state drug law).  Vehicles: what every
 # state asks of a vehicle on the road, and an inspection as brokers do.
 BLOCKING_BY_DEFAULT: Final[Mapping[Subject, frozenset[str]]] = {
     Subject.DRIVER: frozenset({"driver_license", "exclusion_check_oig", "background_check", "mvr"}),

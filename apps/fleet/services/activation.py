@@ -26,10 +26,10 @@ from lib.messages import Message
 
 
 class CredentialsMissing(DomainError):
-    """The driver lacks papers without which nobody drives; each is named with how it stands."""
+    """The driver lacks credentials without which nobody drives; each is named with how it stands."""
 
     code = Code.CREDENTIALS_MISSING
-    template = _("The driver lacks papers that activation requires.")
+    template = _("The driver lacks credentials that activation requires.")
 
     def __init__(self, gaps: list[CredentialGap]) -> None:
         super().__init__(
@@ -63,7 +63,7 @@ def change(
         NotFound: the driver is not in the caller's reach.
         StaleVersion: `expected_version` is given and not the present one.
         InvalidInput: `pending`, which is only where a driver begins, or a suspension without a reason.
-        CredentialsMissing: a paper that activation requires is absent, expired or rejected on the provider's day.
+        CredentialsMissing: a credential that activation requires is absent, expired or rejected on the provider's day.
     """
     driver = locked_driver(driver_id, by)
     if expected_version is not None and driver.version != expected_version:
@@ -75,7 +75,7 @@ def change(
     if to == Activation.SUSPENDED and not reason.strip():
         raise InvalidInput("reason", _("A suspension needs a reason."), detail_code="required")
     if to == Activation.ACTIVE:
-        _check_papers(driver, at.astimezone(ZoneInfo(driver.provider.timezone)).date())
+        _require_valid_credentials(driver, at.astimezone(ZoneInfo(driver.provider.timezone)).date())
     was, driver.activation = driver.activation, to
     driver.activation_reason = reason
     driver.activation_changed_at = at
@@ -112,9 +112,9 @@ def change(
     return driver
 
 
-def _check_papers(driver: Driver, day: date) -> None:
+def _require_valid_credentials(driver: Driver, day: date) -> None:
     rows = Credential.objects.filter(driver=driver, replaced=False)
-    papers = [CredentialFacts(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days) for row in rows]
-    gaps = missing_or_expired(Subject.DRIVER, papers, day)
+    credentials = [CredentialFacts(row.type, row.expires_on, row.rejected, row.blocking, row.warn_days) for row in rows]
+    gaps = missing_or_expired(Subject.DRIVER, credentials, day)
     if gaps:
         raise CredentialsMissing(gaps)

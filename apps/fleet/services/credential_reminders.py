@@ -32,7 +32,7 @@ _PAGES: Final = "/console/fleet"
 _DRIVERS: Final = "driver.credential_expiring"
 _VEHICLES: Final = "vehicle.credential_expiring"
 _LAST_DAY: Final = _("Its last day is %(day)s.")
-_LINE: Final = _("%(paper)s of %(owner)s: last day %(day)s, %(when)s.")
+_LINE: Final = _("%(credential)s of %(owner)s: last day %(day)s, %(when)s.")
 
 
 class ExpiringCredential(NamedTuple):
@@ -131,10 +131,10 @@ def _raise_alert(provider_id: UUID, due: Sequence[ExpiringCredential], *, at: da
 def _title(due: Sequence[ExpiringCredential]) -> Message:
     if len(due) > 1:
         return Message(
-            _("%(count)s papers of the fleet lapse within %(days)s days"),
+            _("%(count)s fleet credentials expire within %(days)s days"),
             {"count": len(due), "days": max(one.step for one in due)},
         )
-    return Message(_("A paper of %(owner)s lapses %(when)s: %(paper)s"), _parameters(due[0]))
+    return Message(_("A credential of %(owner)s expires %(when)s: %(credential)s"), _parameters(due[0]))
 
 
 def _text(due: Sequence[ExpiringCredential]) -> list[Message]:
@@ -151,7 +151,7 @@ def _parameters(one: ExpiringCredential) -> dict[str, object]:
     credential, vehicle = one.credential, one.credential.vehicle
     days = Message(_("in %(days)s days"), {"days": one.days})
     return {
-        "paper": CredentialType(credential.type).label,
+        "credential": CredentialType(credential.type).label,
         "owner": Message(_("vehicle %(unit)s"), {"unit": vehicle.unit_number}) if vehicle else _("a driver"),
         "day": credential.expires_on,
         "when": {0: _("today"), 1: _("tomorrow")}.get(one.days, days),

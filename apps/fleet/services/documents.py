@@ -1,4 +1,4 @@
-"""Scans of papers: adding, giving out and removing them.  How they are kept: docs/adr/0021."""
+"""Scans of credentials: adding, giving out and removing them.  How they are kept: docs/adr/0021."""
 
 from datetime import datetime
 from typing import Final
@@ -17,13 +17,13 @@ from lib.errors import DomainError, InvalidInput, NotFound
 from lib.file_kinds import FileKind, kind_of
 from lib.ids import uuid7
 
-MOST: Final = 10  # of one paper; more is no paper, but a drawer
+MOST: Final = 10  # of one credential; more is no credential, but a drawer
 
 
 class TooManyDocuments(DomainError):
-    """The paper has as many documents as one may have."""
+    """The credential has as many documents as one may have."""
 
-    template = _("A paper has %(most)s scans at most: remove one first.")
+    template = _("A credential has at most %(most)s scans: remove one first.")
 
     def __init__(self) -> None:
         super().__init__(most=MOST)
@@ -31,26 +31,26 @@ class TooManyDocuments(DomainError):
 
 @transaction.atomic
 def add(*, credential_id: UUID, data: bytes, size: int, by: Principal, at: datetime) -> Document:
-    """Keep a scan of a paper in force; the same bytes once more are the scan that there is.
+    """Keep a scan of a credential in force; the same bytes once more are the scan that there is.
 
     `size` is what was sent; of more than may be sent `data` need not hold anything.
 
     Raises:
-        NotFound: the paper is not in the caller's reach, or was replaced.
+        NotFound: the credential is not in the caller's reach, or was replaced.
         InvalidInput: the file is empty, too large, or neither PDF nor JPEG nor PNG by its bytes.
-        TooManyDocuments: the paper has as many as one may have.
+        TooManyDocuments: the credential has as many as one may have.
     """
     kind = _checked(data, size)
-    paper = active_credential(credential_id, by)
+    credential = active_credential(credential_id, by)
     digest = keyed_digest(data, purpose="fleet_document.content")
-    kept = paper.documents.kept()
+    kept = credential.documents.kept()
     same = kept.filter(digest=digest).first()
     if same is not None:
         return same
     if kept.count() >= MOST:
         raise TooManyDocuments
     document = Document(
-        id=uuid7(), credential=paper, kind=kind, size=size, digest=digest, added_at=at, added_by=by.actor
+        id=uuid7(), credential=credential, kind=kind, size=size, digest=digest, added_at=at, added_by=by.actor
     )
     document.content = data
     document.save(force_insert=True)
@@ -108,12 +108,12 @@ def _checked(data: bytes, size: int) -> FileKind:
 
 
 def _record(document: Document, verb: str, by: Principal, reason: str = "") -> None:
-    paper = document.credential
+    credential = document.credential
     audit.record(
         by=by,
         action=f"documents.{verb}",
-        subject_type=subject_of(paper).value,
-        subject_id=paper.subject_id,
+        subject_type=subject_of(credential).value,
+        subject_id=credential.subject_id,
         reason=reason,
-        details={"documentId": str(document.pk), "credentialId": str(paper.pk), "type": paper.type},
+        details={"documentId": str(document.pk), "credentialId": str(credential.pk), "type": credential.type},
     )

@@ -162,7 +162,7 @@ class RideViewSet(AuditedReads, ApiViewSet):
     def status_call(self, request: Request, id: UUID) -> Response:
         """Report the status that a ride has now.
 
-        Naming the present status changes nothing, but for papers that were missing.  A batch of earlier milestones may
+        Naming the present status only adds documents that were missing.  A batch of earlier milestones may
         come with it; one that the ride has passed completes its record, or corrects it while the ride has not ended;
         the first word stays, `voided`.  What the status has no use for is refused, such as a reason where nothing ends.
         A request is confirmed by `scheduled`: the hard rules of booking are asked again, and `override` with

@@ -97,7 +97,7 @@ def gather_of(
     configs = CapacityConfig.objects.filter(vehicle_id__in=vehicle_ids)
     for vehicle_id, *spaces in configs.values_list("vehicle_id", "ambulatory", "wheelchair", "stretcher"):
         configs_of[vehicle_id].append(Spaces(*spaces))
-    papers_of = active_credentials(driver_ids, vehicle_ids)
+    credentials_of = active_credentials(driver_ids, vehicle_ids)
     errands_of: dict[UUID | None, list[RideSlot]] = defaultdict(list)
     for errand in (errand_of(ride, at=at) for ride in _errands(needs, driver_ids, vehicle_ids)):
         for taken in {errand.driver_id, errand.vehicle_id, *errand.attendant_ids}:
@@ -108,7 +108,7 @@ def gather_of(
                 id=driver.pk,
                 provider_id=driver.provider_id,
                 activation=driver.activation,
-                papers=tuple(papers_of[driver.pk]),
+                credentials=tuple(credentials_of[driver.pk]),
                 qualifications=frozenset(driver.qualifications),
                 excluded_rider_ids=frozenset(driver.excluded_rider_ids),
                 gender=driver.gender,
@@ -125,7 +125,7 @@ def gather_of(
                 provider_id=vehicle.provider_id,
                 type=vehicle.type,
                 status=vehicle.status,
-                papers=tuple(papers_of[vehicle.pk]),
+                credentials=tuple(credentials_of[vehicle.pk]),
                 configs=tuple(configs_of[vehicle.pk]),
                 lift_type=vehicle.lift_type,
                 lift_rating_lb=vehicle.lift_rating_lb,

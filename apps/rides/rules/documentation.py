@@ -18,7 +18,7 @@ _READ_AT: Final = {"pickup": "odometer_start", "dropoff": "odometer_end"}
 
 
 @dataclass(frozen=True, slots=True)
-class Papers:
+class LegDocumentation:
     """The payer's wishes and what is there.
 
     `signature_rule` is none, pickup, dropoff or both; `signers` any, rider, driver or both, at each of these stops.
@@ -32,24 +32,26 @@ class Papers:
     has_odometer_end: bool
 
 
-def missing_at(stop: str, papers: Papers) -> list[str]:
+def missing_at(stop: str, documentation: LegDocumentation) -> list[str]:
     """List what the payer wants at "pickup" or "dropoff" and is not there, by name: signatures first.
 
     "pickup_signature" where anybody's will do, else "pickup_signature_rider" (which a facility's stands for) and
     "pickup_signature_driver"; then "odometer_start".  At the drop-off likewise, with "odometer_end".
     """
     missing = []
-    if papers.signature_rule in (stop, "both"):
-        signers = {signature["signer"] for signature in papers.signatures if signature["stop"] == stop}
-        missing += [f"{stop}_{name}" for name, taken in _SIGNED_BY[papers.signers].items() if not signers & taken]
-    is_read = papers.has_odometer_start if stop == "pickup" else papers.has_odometer_end
-    if papers.odometer_required and not is_read:
+    if documentation.signature_rule in (stop, "both"):
+        signers = {signature["signer"] for signature in documentation.signatures if signature["stop"] == stop}
+        missing += [
+            f"{stop}_{name}" for name, taken in _SIGNED_BY[documentation.signers].items() if not signers & taken
+        ]
+    is_read = documentation.has_odometer_start if stop == "pickup" else documentation.has_odometer_end
+    if documentation.odometer_required and not is_read:
         missing.append(_READ_AT[stop])
     return missing
 
 
-def missing_documents(papers: Papers, *, arrived_pickup_recorded: bool) -> list[str]:
+def missing_documents(documentation: LegDocumentation, *, arrived_pickup_recorded: bool) -> list[str]:
     """List what a completed leg lacks, by name, signatures first; empty when the leg can be billed."""
-    missing = [*missing_at("pickup", papers), *missing_at("dropoff", papers)]
+    missing = [*missing_at("pickup", documentation), *missing_at("dropoff", documentation)]
     missing.sort(key=lambda name: name in _READ_AT.values())
     return [*missing, *([] if arrived_pickup_recorded else ["arrived_pickup"])]

@@ -130,18 +130,18 @@ def _other_provider(pair: Pairing) -> Findings:
         yield _("The vehicle belongs to another provider than the driver's."), pair.vehicle.id
 
 
-def _papers(pair: Pairing) -> Findings:
+def _credentials(pair: Pairing) -> Findings:
     day = pair.needs.service_date
-    for gap in missing_or_expired(Subject.DRIVER, pair.driver.papers, day):
-        yield Message(_("The driver's %(gap)s."), {"gap": _gap_text(gap)}), pair.driver.id
+    for gap in missing_or_expired(Subject.DRIVER, pair.driver.credentials, day):
+        yield Message(_("Driver: %(gap)s."), {"gap": _gap_text(gap)}), pair.driver.id
     for person in pair.attendants:
         # An attendant rides along: whatever concerns driving alone is not asked.
-        for gap in missing_or_expired(Subject.DRIVER, person.papers, day):
+        for gap in missing_or_expired(Subject.DRIVER, person.credentials, day):
             if gap.type not in {"driver_license", "mvr"}:
-                yield Message(_("The attendant's %(gap)s."), {"gap": _gap_text(gap)}), person.id
+                yield Message(_("Attendant: %(gap)s."), {"gap": _gap_text(gap)}), person.id
     if pair.vehicle is not None:
-        for gap in missing_or_expired(Subject.VEHICLE, pair.vehicle.papers, day):
-            yield Message(_("The vehicle's %(gap)s."), {"gap": _gap_text(gap)}), pair.vehicle.id
+        for gap in missing_or_expired(Subject.VEHICLE, pair.vehicle.credentials, day):
+            yield Message(_("Vehicle: %(gap)s."), {"gap": _gap_text(gap)}), pair.vehicle.id
 
 
 def _unsuitable(pair: Pairing) -> Findings:
@@ -281,7 +281,7 @@ CHECKS: Final[Mapping[ViolationCode, tuple[Kind, Check]]] = {
     ViolationCode.DRIVER_INACTIVE: (Kind.HARD, _inactive),
     ViolationCode.VEHICLE_OUT_OF_SERVICE: (Kind.HARD, _out_of_service),
     ViolationCode.PROVIDER_MISMATCH: (Kind.HARD, _other_provider),
-    ViolationCode.CREDENTIAL_INVALID: (Kind.HARD, _papers),
+    ViolationCode.CREDENTIAL_INVALID: (Kind.HARD, _credentials),
     ViolationCode.VEHICLE_NOT_SUITABLE: (Kind.HARD, _unsuitable),
     ViolationCode.DRIVER_NOT_QUALIFIED: (Kind.HARD, _unqualified),
     ViolationCode.PAIRING_EXCLUDED: (Kind.HARD, _excluded),
@@ -385,13 +385,16 @@ def _who(pair: Pairing, other: RideSlot) -> Template:
 
 
 def _gap_text(gap: CredentialGap) -> Template:
-    paper = CredentialType(gap.type).label
+    credential = CredentialType(gap.type).label
     if gap.status is CredentialStatus.EXPIRED and gap.expires_on is not None:
         return Message(
-            _("%(paper)s expires on %(day)s, before the day of the ride"), {"paper": paper, "day": gap.expires_on}
+            _("%(credential)s expires on %(day)s, before the day of the ride"),
+            {"credential": credential, "day": gap.expires_on},
         )
-    template = _("%(paper)s is rejected") if gap.status is CredentialStatus.REJECTED else _("%(paper)s is missing")
-    return Message(template, {"paper": paper})
+    template = (
+        _("%(credential)s is rejected") if gap.status is CredentialStatus.REJECTED else _("%(credential)s is missing")
+    )
+    return Message(template, {"credential": credential})
 
 
 def _spaces_in_words(needs: RideNeeds) -> Template:

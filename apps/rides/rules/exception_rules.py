@@ -66,7 +66,7 @@ class Facts(NamedTuple):
     eta_pickup_at: datetime | None
     estimated_minutes: int | None
     pickup_at_facility: bool
-    lacks_papers: bool
+    lacks_documentation: bool
     load_minutes: int
     accept_by: str | None
     expected_ready_at: str | None
@@ -355,7 +355,7 @@ def _next_milestone_at(facts: Facts) -> datetime | None:
 
 
 def _missing_documentation(facts: Facts, terms: Terms) -> _Steps:
-    if not facts.lacks_papers or facts.dropped_off_at is None:
+    if not facts.lacks_documentation or facts.dropped_off_at is None:
         return _NONE
     return (Step(facts.dropped_off_at + PAPERS_WITHIN, _V.WARNING),)
 

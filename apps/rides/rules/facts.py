@@ -106,7 +106,7 @@ class DriverFacts:
     id: UUID
     provider_id: UUID
     activation: str = "active"
-    papers: tuple[CredentialFacts, ...] = ()
+    credentials: tuple[CredentialFacts, ...] = ()
     qualifications: frozenset[str] = frozenset()
     excluded_rider_ids: frozenset[UUID] = frozenset()
     gender: str = ""
@@ -124,7 +124,7 @@ class VehicleFacts:
     provider_id: UUID
     type: str
     status: str = "in_service"
-    papers: tuple[CredentialFacts, ...] = ()
+    credentials: tuple[CredentialFacts, ...] = ()
     configs: tuple[Spaces, ...] = ()
     lift_type: str = "none"
     lift_rating_lb: int | None = None

@@ -57,7 +57,7 @@ class ContactAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the guards look at: the ride under its lock, its report, and the papers of the pair on the road.
+    """What the guards look at: the ride under its lock, its report, and the credentials of driver and vehicle.
 
     `at` is when the step happened, by the reporter's clock.
     """

@@ -1,4 +1,4 @@
-"""The papers of a ride: what is read and signed on the road, and what comes in after it."""
+"""The documentation of a ride: odometer readings and signatures, also those that arrive after the ride."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.models import Payer
 from apps.rides.models import Assignment, Ride
-from apps.rides.rules.documentation import Papers, missing_documents
+from apps.rides.rules.documentation import LegDocumentation, missing_documents
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import BY_ACTION, Action, RideStatus
 from apps.rides.rules.status_report import StatusReport
@@ -74,24 +74,24 @@ def miles_of_the_last(ride: Ride) -> Combinable | None:
 
 def missing_of(ride: Ride) -> list[str]:
     """List what a ride lacks on paper, by its payer's rule."""
-    papers = papers_of(
+    documentation = documentation_of(
         ride.payer,
         signatures=ride.signatures,
         has_odometer_start=ride.odometer_start is not None,
         has_odometer_end=ride.odometer_end is not None,
     )
-    return missing_documents(papers, arrived_pickup_recorded=ride.arrived_pickup_at is not None)
+    return missing_documents(documentation, arrived_pickup_recorded=ride.arrived_pickup_at is not None)
 
 
-def papers_of(
+def documentation_of(
     payer: Payer | None,
     *,
     signatures: Sequence[Mapping[str, Any]],
     has_odometer_start: bool,
     has_odometer_end: bool = False,
-) -> Papers:
+) -> LegDocumentation:
     """Put what is there beside what the payer wants; None wants nothing."""
-    return Papers(
+    return LegDocumentation(
         signature_rule=payer.signature_rule if payer else "none",
         signers=payer.signers if payer else "any",
         odometer_required=payer.odometer_required if payer else False,
@@ -102,7 +102,7 @@ def papers_of(
 
 
 def complete(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> None:
-    """Add to the papers of a locked ride what a report repeating its status brings: what was missing, and signatures.
+    """Add what a repeated status report brings to a locked ride: missing readings and signatures.
 
     Saying again what is known changes nothing.  Records `ride.updated`, and settles `missing_documentation` once
     nothing is missing.

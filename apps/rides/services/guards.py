@@ -112,10 +112,10 @@ def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[Templat
     today = occurred_at.astimezone(ZoneInfo(ride.timezone)).date()
     # Whoever is to depart has both: `ride_underway_has_driver_and_vehicle`.
     driver_id, vehicle_id = cast(UUID, ride.driver_id), cast(UUID, ride.vehicle_id)
-    papers = active_credentials([driver_id], [vehicle_id])
+    credentials = active_credentials([driver_id], [vehicle_id])
     gaps = [
-        *missing_or_expired(Subject.DRIVER, papers[driver_id], today),
-        *missing_or_expired(Subject.VEHICLE, papers[vehicle_id], today),
+        *missing_or_expired(Subject.DRIVER, credentials[driver_id], today),
+        *missing_or_expired(Subject.VEHICLE, credentials[vehicle_id], today),
     ]
     texts: list[tuple[Text, Text]] = [(CredentialType(gap.type).label, STATUS_TEXTS[gap.status]) for gap in gaps]
     if activation != Activation.ACTIVE:
@@ -124,7 +124,7 @@ def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[Templat
 
 
 def _proof_missing(payer: Payer | None, report: StatusReport) -> tuple[str, ...]:
-    papers = documents.papers_of(
+    documentation = documents.documentation_of(
         payer, signatures=report.signatures, has_odometer_start=report.odometer_at_pickup is not None
     )
-    return tuple(missing_at("pickup", papers))
+    return tuple(missing_at("pickup", documentation))

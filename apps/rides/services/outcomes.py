@@ -45,7 +45,7 @@ OPENED_BY_REASON: Final = {
     "aborted_safety": ExceptionType.SAFETY_INCIDENT,
     "bad_pickup_details": ExceptionType.ADDRESS_PROBLEM,
 }
-# An ended ride may still owe these: its paper, and what was reported of it.
+# An ended ride may still owe these: its documentation, and what was reported of it.
 _OUTLIVES_THE_RIDE: Final = PERSON_ONLY | {
     ExceptionType.MISSING_DOCUMENTATION,
     ExceptionType.MILESTONE_GAP,

@@ -313,7 +313,7 @@ def change_status(
     """Bring a ride to the status reported, through every milestone reported with it.
 
     Naming the present status and nothing else is a no-op without an event: drivers tap twice, and messages repeat.
-    With it may come a new estimate of the arrival (eta.py), or papers of a ride on board or completed (documents.py).
+    With it may come a new arrival estimate (eta.py), or documents of a ride on board or completed (documents.py).
     A milestone that the ride has passed completes or corrects its record (`progress.set_right`).  All or nothing: one
     refused milestone leaves the ride as it was.
 

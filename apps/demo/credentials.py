@@ -1,4 +1,4 @@
-"""Papers of drivers and vehicles, of every colour."""
+"""Credentials of drivers and vehicles, of every colour."""
 
 import datetime as dt
 from typing import Any, Final
@@ -8,8 +8,8 @@ from apps.demo.fleet import Fleet, Wheel
 from apps.fleet.models import Credential
 from lib.db.bulk_copy import Row, copy_rows
 
-# Papers of drivers: months of validity, and whether their lapse stops a driver.
-_DRIVER_PAPERS: Final = {
+# Credentials of drivers: months of validity, and whether their lapse stops a driver.
+_DRIVER_CREDENTIALS: Final = {
     "driver_license": (48, True),
     "background_check": (24, True),
     "mvr": (12, True),
@@ -20,35 +20,37 @@ _DRIVER_PAPERS: Final = {
     "securement_training": (24, False),
 }
 _UNVERIFIED: Final = {"verified_at": None, "verified_by": ""}
-_VEHICLE_PAPERS: Final = {"registration": 12, "insurance": 12, "inspection": 12}
+_VEHICLE_CREDENTIALS: Final = {"registration": 12, "insurance": 12, "inspection": 12}
 
 
 def make(seed: int, start: int, days: list[dt.date], today: dt.date, fleet: Fleet) -> int:
-    """Write papers of every colour: most valid, some that run out within 5, 20 and 45 days, some expired or missing.
+    """Create credentials: most valid, some that expire within 5, 20 and 45 days, some expired or missing.
 
-    A paper whose lapse stops a driver also ends their duties; exclusion checks are monthly, the older ones replaced.
+    An expired credential that a driver needs also ends their duties; exclusion checks are monthly, older ones replaced.
     """
     rows: list[Row] = []
     for number, wheel in enumerate(fleet.drivers):
-        rows += _papers_of_driver(Dice(seed, "papers", number), start, days, today, number, wheel)
+        rows += _credentials_of_driver(Dice(seed, "papers", number), start, days, today, number, wheel)
     for number, van in enumerate(fleet.vans):
         dice = Dice(seed, "vehicle papers", number)
-        for type_, months in _VEHICLE_PAPERS.items():
+        for type_, months in _VEHICLE_CREDENTIALS.items():
             day = today + dt.timedelta(days=dice.randrange(70, months * 30 - 40))
             if type_ == "inspection" and number in (5, 19):
                 day = today + dt.timedelta(days=18 if van.in_service else -4)
-            rows.append(_paper(dice, start, type_, day - dt.timedelta(days=months * 30), day, True, vehicle_id=van.id))
+            rows.append(
+                _credential(dice, start, type_, day - dt.timedelta(days=months * 30), day, True, vehicle_id=van.id)
+            )
     return copy_rows(Credential, rows)
 
 
-def _papers_of_driver(
+def _credentials_of_driver(
     dice: Dice, start: int, days: list[dt.date], today: dt.date, number: int, wheel: Wheel
 ) -> list[Row]:
-    ends = _ends_of_papers(dice, today, number, wheel)
+    ends = _expiration_dates(dice, today, number, wheel)
     rows: list[Row] = []
     for type_, day in ends.items():
-        months, blocking = _DRIVER_PAPERS[type_]
-        row = _paper(dice, start, type_, day - dt.timedelta(days=months * 30), day, blocking, driver_id=wheel.id)
+        months, blocking = _DRIVER_CREDENTIALS[type_]
+        row = _credential(dice, start, type_, day - dt.timedelta(days=months * 30), day, blocking, driver_id=wheel.id)
         if wheel.part == "pending" and type_ == "background_check":
             row |= {"rejected": True, **_UNVERIFIED}
         if number == 12 and type_ == "cpr_first_aid":
@@ -57,11 +59,11 @@ def _papers_of_driver(
     return rows + _exclusion_checks(dice, start, days, today, wheel)
 
 
-def _ends_of_papers(dice: Dice, today: dt.date, number: int, wheel: Wheel) -> dict[str, dt.date]:
-    """Return the last day of each type of paper that the driver has."""
+def _expiration_dates(dice: Dice, today: dt.date, number: int, wheel: Wheel) -> dict[str, dt.date]:
+    """Return the last day of each type of credential that the driver has."""
     ends = {
         type_: today + dt.timedelta(days=dice.randrange(60, months * 30 - 40))
-        for type_, (months, _) in _DRIVER_PAPERS.items()
+        for type_, (months, _) in _DRIVER_CREDENTIALS.items()
     }
     if number == 3:
         ends["driver_license"] = wheel.last_day = today + dt.timedelta(days=5)
@@ -87,14 +89,14 @@ def _exclusion_checks(dice: Dice, start: int, days: list[dt.date], today: dt.dat
     while until >= days[0]:
         issued = until - dt.timedelta(days=31)
         rows.append(
-            _paper(dice, start, "exclusion_check_oig", issued, until, True, driver_id=wheel.id)
+            _credential(dice, start, "exclusion_check_oig", issued, until, True, driver_id=wheel.id)
             | {"replaced": not current, "warn_days": 7}
         )
         until, current = issued, False
     return rows
 
 
-def _paper(
+def _credential(
     dice: Dice, start: int, type_: str, issued: dt.date, until: dt.date, blocking: bool, **subject: str
 ) -> dict[str, Any]:
     return {
