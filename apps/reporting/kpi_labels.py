@@ -393,7 +393,7 @@ MEASURE_TEXTS: Final[Mapping[str, Text]] = {
     "not_to_chair": _("Rides that do not lead to the chair"),
     "not_from_chair": _("Rides that do not lead home from the chair"),
     "return_not_reached": _("Ways home from the chair without a release or an arrival time"),
-    # Paper and place.
+    # Documentation and location.
     "documented": _("Completed rides with all their documents"),
     "located": _("Completed rides located by the driver's device at both ends"),
     "incident": _("Rides with an incident"),

@@ -214,7 +214,7 @@ _COUNTS: Final = {
     "not_to_chair": "booked AND NOT (service_type = 'dialysis' AND NOT is_return)",
     "not_from_chair": "booked AND NOT (service_type = 'dialysis' AND is_return)",
     "return_not_reached": f"{_FROM_CHAIR} AND (ready_at IS NULL OR arrived_at IS NULL)",
-    # Paper and place.
+    # Documentation and location.
     "documented": f"{_COMPLETED} AND documented",
     "located": f"{_COMPLETED} AND located",
     "incident": "booked AND incident",
