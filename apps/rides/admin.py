@@ -73,6 +73,7 @@ class RideAdmin(ScopedAdmin[Ride]):
         "dispatcher_notes": Phi.FULL,
         "facility_notes": Phi.FULL,
         "end_note": Phi.FULL,
+        "ending_note": Phi.FULL,
     }
     fieldsets = (
         (None, {"fields": ("status", "rider", "facility", "service_type", "priority", "leg_type", "trip")}),
@@ -80,7 +81,7 @@ class RideAdmin(ScopedAdmin[Ride]):
         (_("Where"), {"fields": ("from_", "to", "mobility")}),
         (_("Who drives"), {"fields": ("provider", "driver_name", "vehicle")}),
         (_("Notes"), {"fields": ("driver_notes", "dispatcher_notes", "facility_notes")}),
-        (_("Ending"), {"fields": ("reason_code", "fault", "cancellation_timing", "ended_by", "end_note")}),
+        (_("Ending"), {"fields": ("reason_code", "fault", "cancellation_timing", "ended_by", "ending_note")}),
         (_("Record"), {"fields": ("client", "client_reference", "version", "created_at", "updated_at")}),
     )
 
@@ -110,6 +111,10 @@ class RideAdmin(ScopedAdmin[Ride]):
     def driver_name(self, ride: Ride) -> str:
         """Name the driver by first name, which is all that planners need."""
         return ride.driver.first_name if ride.driver else "-"
+
+    @admin.display(description=_("end note"))
+    def ending_note(self, ride: Ride) -> str:
+        return str(labels.note_text(ride.end_note))
 
     @admin.display(description=_("From"))
     def from_(self, ride: Ride) -> str:
@@ -202,7 +207,7 @@ class RideExceptionAdmin(ScopedAdmin[RideException]):
     list_filter = ("status", "severity", "type")
     list_select_related = ("ride__facility",)
     ordering = ("-opened_at", "-id")
-    needs_phi = {"resolution_note": Phi.FULL}
+    needs_phi = {"resolution_note": Phi.FULL, "closing_note": Phi.FULL}
     fields = (
         ("ride", "standing_order_id"),
         "facility",
@@ -212,8 +217,12 @@ class RideExceptionAdmin(ScopedAdmin[RideException]):
         "owner",
         ("acknowledged_at", "acknowledged_by"),
         ("resolved_at", "resolved_by", "resolution_code"),
-        "resolution_note",
+        "closing_note",
     )
+
+    @admin.display(description=_("resolution note"))
+    def closing_note(self, row: RideException) -> str:
+        return str(labels.note_text(row.resolution_note))
 
     def rider_ids_of(self, row: RideException) -> Iterable[UUID]:
         return (row.rider_id,)

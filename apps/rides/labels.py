@@ -15,8 +15,10 @@ from apps.fleet.models import Driver
 from apps.rides.models import Milestone
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.reasons import EARLIER_LEG_ENDED_NOTE, LEG_KEPT_NOTE
 from lib.access import Phi, Principal
 from lib.choices import TextChoices
+from lib.messages import Message, lowered
 from lib.scopes import Scope
 
 Text = str | Promise
@@ -126,6 +128,20 @@ class Reason(TextChoices):
 def said(code: str) -> str:
     """Name a reason; one of the operator's own, which has no words here, by its code."""
     return str(Reason(code).label) if code in Reason.values else code.replace("_", " ").capitalize()
+
+
+def note_text(note: str) -> Text | Message:
+    """Format a note of the service (see `rules.reasons`); notes of people are returned unchanged."""
+    if note == LEG_KEPT_NOTE:
+        return _("No decision was made in time: the leg is kept.")
+    if note.startswith(f"{EARLIER_LEG_ENDED_NOTE}:"):
+        status, _separator, reason_code = note.removeprefix(f"{EARLIER_LEG_ENDED_NOTE}:").partition(":")
+        reason = Reason(reason_code).label if reason_code in Reason.values else reason_code
+        return Message(
+            _("The earlier leg ended: %(status)s, %(reason)s."),
+            {"status": lowered(STATUSES.get(status, status)), "reason": lowered(reason)},
+        )
+    return note
 
 
 _T = ExceptionType

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.utils.translation import override
 
 from apps.accounts.rules.roles import SCOPES_OF_TOKEN, TokenRole
 from apps.audit.models import AuditEntry
 from apps.events.models import Event
 from apps.fleet.models import Driver
+from apps.rides.labels import note_text
 from apps.rides.models import Assignment, Milestone, Ride, RideException
 from apps.rides.rules.lifecycle import TERMINAL, RideStatus
+from apps.rides.rules.reasons import LEG_KEPT_NOTE
 from apps.rides.services import corrections
 from apps.rides.services import status_report as service
 from apps.rides.services.eligibility_checks import AssignmentRejected
@@ -21,6 +24,7 @@ from apps.rides.services.status import InvalidTransition, Note, move_back
 from lib.access import Principal, system
 from lib.errors import InvalidInput
 from tests import factories
+from tests.callers import TokenClient
 from tests.locks import wait_until_somebody_waits
 from tests.rides.rides_in import ride_in
 from tests.rides.status_calls import AT, report_to, traces
@@ -82,6 +86,34 @@ def test_driver_out_of_whose_reach_the_later_leg_lies_may_still_end_the_ride(pol
     held = RideException.objects.filter(ride=later, type="return_leg_at_risk", status="open").count()
     assert ended.status == "unfulfilled"
     assert (later.status, held) == {"hold": ("scheduled", 1), "cancel": ("cancelled", 0)}[policy]
+
+
+def test_note_of_a_leg_that_ended_with_another_is_formatted_when_read(api: TokenClient, dispatcher: Principal) -> None:
+    outbound, later = trip_of_two("cancel")
+    report = report_to(RideStatus.CANCELLED, reason_code="rider_ill")
+    service.change_status(ride_id=outbound.pk, report=report, by=dispatcher, at=factories.NOW)
+
+    stored = Ride.objects.get(pk=later.pk).end_note
+    listed = {row["id"]: row["endNote"] for row in api.get("/api/rides").json()["data"]}
+
+    assert stored == "system:earlier_leg_ended:cancelled:rider_ill"
+    expected = "The earlier leg ended: cancelled, rider ill."
+    assert api.get(f"/api/rides/{later.pk}").json()["endNote"] == listed[str(later.pk)] == expected
+
+
+@pytest.mark.parametrize(
+    ("note", "text"),
+    [
+        (LEG_KEPT_NOTE, "Nadie decidió a tiempo: el tramo se mantiene."),
+        ("system:earlier_leg_ended:no_show:door_locked", "El tramo anterior terminó: no se presentó, door_locked."),
+        ("The leg before it ended: no_show, other.", "The leg before it ended: no_show, other."),
+        ("Came by taxi", "Came by taxi"),
+        ("", ""),
+    ],
+)
+def test_note_text_is_in_the_readers_language(note: str, text: str) -> None:
+    with override("es"):
+        assert str(note_text(note)) == text
 
 
 def trip_of_two(policy: str) -> tuple[Ride, Ride]:

@@ -10,6 +10,7 @@ from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.organizations.models import EscalationPolicy, Facility
 from apps.riders.models import Rider
+from apps.rides.labels import note_text
 from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.exception_types import ResolutionCode
@@ -277,7 +278,7 @@ def test_decision_about_a_later_leg_is_to_keep_it_where_nobody_decides(
 
     decided = RideException.objects.get(ride=back)
     assert (decided.status, decided.resolution_code, decided.resolved_by) == ("resolved", "other", "system")
-    assert decided.resolution_note == "Nobody decided in time: the leg is kept."
+    assert str(note_text(decided.resolution_note)) == "No decision was made in time: the leg is kept."
     assert fresh(back).status == "scheduled"
 
 

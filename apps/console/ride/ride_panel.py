@@ -12,7 +12,7 @@ from apps.riders import labels as rider_words
 from apps.riders.rules.needs import AssistLevel
 from apps.rides import labels as labels_service
 from apps.rides import pickup_points
-from apps.rides.labels import ADVICE
+from apps.rides.labels import ADVICE, note_text
 from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.queries.ride_story import Story
 from apps.rides.queries.rides import Entry
@@ -167,7 +167,7 @@ def exception(one: RideException, names: Mapping[str, str], by: Principal) -> di
         "answer": answer_of(one),
         "closed_by": words.who(one.resolved_by, names) if one.resolved_at else "",
         "code": labels_service.CODES.get(one.resolution_code, ""),
-        "note": one.resolution_note if by.phi >= Phi.FULL else "",
+        "note": note_text(one.resolution_note) if by.phi >= Phi.FULL else "",
     }
 
 

@@ -27,6 +27,7 @@ from apps.console.ride.ride_forms import (
     reasons_for,
 )
 from apps.riders import labels as rider_words
+from apps.rides.labels import note_text
 from apps.rides.models import Ride
 from apps.rides.queries import ride_story
 from apps.rides.rules.disclosure import disclosure_of
@@ -133,7 +134,11 @@ def _shown(ride: Ride, story: ride_story.Story, own: ride_panel.Own, by: Princip
 
 def _ending(ride: Ride, story: ride_story.Story, own: ride_panel.Own) -> dict[str, Any]:
     codes = {"reasonCode": ride.reason_code, "fault": ride.fault, "timing": ride.cancellation_timing}
-    return {"details": ride_panel.details_of(codes, own), "who": words.who(ride.ended_by, story.names)}
+    return {
+        "details": ride_panel.details_of(codes, own),
+        "who": words.who(ride.ended_by, story.names),
+        "note": note_text(ride.end_note),
+    }
 
 
 def _forms(ride: Ride, deeds: frozenset[RideAction], own: ride_panel.Own, by: Principal) -> dict[str, Versioned]:

@@ -14,6 +14,7 @@ from apps.audit.services import audit
 from apps.audit.views import AuditedReads
 from apps.rides.api.filters import ExceptionQuery
 from apps.rides.api.report_bodies import ResolveIn, SnoozeIn
+from apps.rides.labels import note_text
 from apps.rides.models import RideException
 from apps.rides.queries import named_rides
 from apps.rides.rules.exception_types import ResolutionCode
@@ -96,7 +97,7 @@ class RideExceptionOut(Out):
     @extend_schema_field(fields.Text(allow_null=True))
     def show_resolution_note(self, exception: RideException) -> str | None:
         level: Phi = self.context["view"].principal.phi
-        return (exception.resolution_note or None) if level >= Phi.FULL else None
+        return str(note_text(exception.resolution_note)) or None if level >= Phi.FULL else None
 
 
 class RideExceptionViewSet(AuditedReads, ApiViewSet):

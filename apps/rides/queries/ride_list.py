@@ -20,6 +20,7 @@ from django.db.models.functions import Cast
 
 from apps.organizations.models import SubjectType
 from apps.organizations.queries import subjects_called
+from apps.rides.labels import note_text
 from apps.rides.models import Ride
 from apps.rides.models.ride import RideQuerySet
 from apps.rides.rules.disclosure import FIELDS, Disclosure, disclosed
@@ -225,6 +226,8 @@ class Shape:
             place += len(keys)
         for name in _NULL_IF_EMPTY & row.keys():
             row[name] = row[name] or None
+        if row.get("endNote"):
+            row["endNote"] = str(note_text(row["endNote"]))
         if "outcome" in row:
             row["outcome"] = {key: text or None for key, text in row["outcome"].items()}
         self._derive(row, facts, at)

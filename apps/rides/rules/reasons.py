@@ -116,6 +116,11 @@ PROVIDER_REASONS: Final = tuple(
 )
 NEEDS_NOTE: Final = frozenset({"other"})
 
+# Notes that the service writes into columns for notes of people: a code and its parameters, which `labels.note_text`
+# formats in the reader's language.
+LEG_KEPT_NOTE: Final = "system:leg_kept"
+EARLIER_LEG_ENDED_NOTE: Final = "system:earlier_leg_ended"
+
 CODES: Final[Mapping[ReasonList, tuple[str, ...]]] = {
     ReasonList.CANCELLED: tuple(FAULT_OF_CANCELLATION),
     ReasonList.UNFULFILLED: tuple(FAULT_OF_FAILURE),
@@ -162,3 +167,7 @@ def cancellation_timing(facts: Cancelled) -> CancellationTiming:
     if facts.at.astimezone(zone).date() >= facts.pickup_at.astimezone(zone).date():
         return CancellationTiming.SAME_DAY
     return CancellationTiming.ADVANCE
+
+
+def earlier_leg_ended_note(status: str, reason_code: str) -> str:
+    return f"{EARLIER_LEG_ENDED_NOTE}:{status}:{reason_code}"

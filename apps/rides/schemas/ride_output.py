@@ -12,6 +12,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.fleet.models import VehicleType
+from apps.rides.labels import note_text
 from apps.rides.models import Assignment, Milestone, Ride
 from apps.rides.models.ride import MilesSource, ReadySource
 from apps.rides.queries.rides import Belongings
@@ -80,7 +81,7 @@ class RideRow(Out):
     driver_id = fields.Uuid(allow_null=True)
     vehicle_id = fields.Uuid(allow_null=True)
     outcome = OutcomeOut(source="*")
-    end_note = fields.Text()
+    end_note = serializers.SerializerMethodField("show_end_note")
     loaded_miles_source = OrNull(choices=MilesSource.choices, allow_null=True)
     documentation_complete = serializers.SerializerMethodField("show_documentation_complete")
     missing_documents = fields.Listed(
@@ -202,6 +203,10 @@ class RideRow(Out):
 
     def show_late_minutes(self, ride: Ride) -> int:
         return late_minutes(ride, self.context["at"]) or 0
+
+    @extend_schema_field(fields.Text(allow_blank=True))
+    def show_end_note(self, ride: Ride) -> str:
+        return str(note_text(ride.end_note))
 
     @extend_schema_field(fields.Choice(choices=[(state.value, state.value) for state in ReleaseState]))
     def show_release_state(self, ride: Ride) -> str:

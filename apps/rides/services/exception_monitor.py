@@ -36,6 +36,7 @@ from apps.rides.rules.exception_types import (
     ResolutionCode,
 )
 from apps.rides.rules.lifecycle import OPEN, Action, RideStatus
+from apps.rides.rules.reasons import LEG_KEPT_NOTE
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import escalation, exceptions, offers
 from apps.rides.services import outcomes as outcomes_service
@@ -49,7 +50,6 @@ log = logging.getLogger(__name__)
 RIDES_AT_ONCE: Final = 1_000
 SETS: Final = 20  # of one run; the next one is seconds away
 NOT_BEFORE: Final = timedelta(minutes=5)  # one that cannot be judged is tried again
-KEPT: Final = "Nobody decided in time: the leg is kept."
 _UNUSED: Final = "will_call_not_used"
 _MOVED: Final = frozenset(
     {
@@ -325,7 +325,7 @@ def _decide(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
     if one.due_at is None or one.status != ExceptionStatus.OPEN or outcome.ride.facts.status not in OPEN:
         return
     if one.due_at <= at:
-        outcome.settled.append(Settlement(one, ResolutionCode.OTHER, KEPT))
+        outcome.settled.append(Settlement(one, ResolutionCode.OTHER, LEG_KEPT_NOTE))
     else:
         outcome.next_check_at = min(one.due_at, outcome.next_check_at or one.due_at)
 

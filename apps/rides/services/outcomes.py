@@ -21,6 +21,7 @@ from apps.rides.rules.reasons import (
     Fault,
     cancellation_timing,
     default_fault,
+    earlier_leg_ended_note,
 )
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import exceptions
@@ -220,7 +221,7 @@ def _decide_about_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None
                 source="system",
                 reason_code="other",
                 fault=Fault(ride.fault),
-                note=f"The leg before it ended: {ride.status}, {ride.reason_code}.",
+                note=earlier_leg_ended_note(ride.status, ride.reason_code),
             )
             was = RideStatus(leg.status)
             record_outcome(leg, Action.CANCEL, report, occurred_at=at, because_of=ride.pk, by=by, at=at)
