@@ -37,19 +37,19 @@ def _in_camel_case(declared: dict[str, Any]) -> dict[str, Any]:
     return named
 
 
-# The fields of each class as they were built first, never bound to a serializer.
+# The unbound fields of each class.
 _BUILT: Final[dict[type, dict[str, Any]]] = {}
 
 
 class _BuiltOnce:
-    """Gives every instance of a serializer copies of the fields that its class builds once.
+    """Builds the fields of a serializer class once; each instance gets copies.
 
-    REST Framework builds them anew for each instance, from their declarations and the model: most of the time that
-    a request with a large body or answer takes.
+    REST Framework builds them for each instance from declarations and model, which takes most of the time of a request
+    with a large body or response.
     """
 
-    # Whether an instance may serve many requests: only where its fields are the same for every caller.
-    kept: ClassVar[bool] = False
+    # Whether one instance serves many requests: only if its fields are the same for every caller.
+    reusable: ClassVar[bool] = False
 
     def get_fields(self) -> dict[str, Any]:
         built = _BUILT.get(type(self))
@@ -58,7 +58,7 @@ class _BuiltOnce:
         return {key: _copied(field) for key, field in built.items()}
 
     def finished(self, declared: dict[str, Any]) -> dict[str, Any]:
-        """Say how the fields of this kind of serializer differ from what is declared."""
+        """Return the fields under the names of the API."""
         return _in_camel_case(declared)
 
 
@@ -72,26 +72,26 @@ def _copied(field: Any) -> Any:
     return fresh
 
 
-class _Kept(threading.local):
-    """Instances of the serializers that say `kept`, for every thread: binding takes longer than reading and showing."""
+class _InstanceCache(threading.local):
+    """Instances of `reusable` serializers, per thread: binding the fields takes longer than using them."""
 
     def __init__(self) -> None:
         self._instances: dict[type, Any] = {}
 
     @contextmanager
     def lend(self, shape: Any, context: Mapping[str, Any]) -> Iterator[Any]:
-        # Taken out while it works: a shape that needs another of its kind gets a fresh one.
+        # Removed while in use: a nested use of the same class gets an instance of its own.
         instance = self._instances.pop(shape, None) or shape()
         instance._context = context
         try:
             yield instance
         finally:
-            if getattr(shape, "kept", False):
+            if getattr(shape, "reusable", False):
                 instance._context = {}
                 self._instances[shape] = instance
 
 
-_kept = _Kept()
+_instances = _InstanceCache()
 
 
 def read(shape: type["In"], data: Any, *, partial: bool = False, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,14 +100,14 @@ def read(shape: type["In"], data: Any, *, partial: bool = False, context: Mappin
     Raises:
         rest_framework.exceptions.ValidationError: a field is missing, unknown or of the wrong form.
     """
-    with _kept.lend(shape, context) as reader:
+    with _instances.lend(shape, context) as reader:
         reader.partial = partial
         return dict(reader.run_validation(data))
 
 
 def show(shape: type[serializers.BaseSerializer[Any]], shown: Any, *, context: Mapping[str, Any]) -> Any:
     """Show one record by its shape, as JSON can hold it."""
-    with _kept.lend(shape, context) as writer:
+    with _instances.lend(shape, context) as writer:
         return writer.to_representation(shown)
 
 

@@ -130,7 +130,7 @@ class _Day:
             vehicle = None if vehicle_id is None else self._vehicles.get(vehicle_id)
             way = approach(needs, one.facts, last_seen=one.last_seen, home_base=one.home_base)
             times = self._shared.get((needs.rider_id, one.facts.id), 0)
-            ranked.append((score(needs, one.facts, vehicle, way, shared_rides=times, found=[]), one, vehicle))
+            ranked.append((score(needs, one.facts, vehicle, way, shared_rides=times, violations=[]), one, vehicle))
         return sorted(ranked, key=lambda row: (row[0].cost_minutes, str(row[1].facts.id)))
 
     def _first_against(self, pair: Pairing, vehicle_id: UUID) -> ViolationCode | None:

@@ -21,9 +21,9 @@ class AccommodationChangeOut(AccommodationVersionOut):
     mismatched_ride_ids = fields.Listed(child=fields.Uuid())
 
     def to_representation(self, change: accommodation_change.AccommodationChange) -> dict[str, object]:
-        shown = dict(AccommodationVersionOut(change.profile).data)
+        accommodation = dict(AccommodationVersionOut(change.profile).data)
         return {
-            **shown,
+            **accommodation,
             "changedRideIds": [str(ride_id) for ride_id in change.changed_ride_ids],
             "mismatchedRideIds": [str(ride_id) for ride_id in change.mismatched_ride_ids],
         }
@@ -38,11 +38,11 @@ class RiderAccommodationViewSet(AuditedReads, ApiViewSet):
     refusals = {"update": (Code.PHI_NOT_PERMITTED, Code.PRECONDITION_FAILED)}
 
     def update(self, request: Request, id: UUID) -> Response:
-        """Say what a rider needs: the whole of it, as the next version.
+        """Replace the accommodation profile of a rider by a new version.
 
-        What is left out has its default.  Rides that the rider has not boarded take the new needs over, but for what
-        was said for one ride alone; drivers and vehicles on them are checked again, and where one no longer fits the
-        exception `accommodation_mismatch` opens.  ETag and If-Match speak of the rider.
+        Fields that are left out get their default.  Rides that the rider has not boarded take the new profile over,
+        except for values that were set for one ride; their drivers and vehicles are checked again, and if one no longer
+        fits, the exception `accommodation_mismatch` opens.  ETag and If-Match are those of the rider.
         """
         change = accommodation_change.change_accommodation(
             rider_id=id,

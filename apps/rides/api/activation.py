@@ -23,7 +23,7 @@ class ActivationIn(In):
 
 
 class ActivationOut(OutShape):
-    """A driver's state, and the rides given to them that this touches, soonest first."""
+    """A driver's state, and the assigned rides that the change affects, soonest first."""
 
     driver_id = fields.Uuid(source="driver.pk")
     activation = fields.Choice(choices=Activation.choices, source="driver.activation")
@@ -45,12 +45,12 @@ class ActivationViewSet(ApiViewSet):
 
     def activation(self, request: Request, id: UUID) -> Response:
         """Activate, suspend or retire a driver; the answer lists the rides this touches."""
-        given = self.body()
+        body = self.body()
         changed = fleet_changes.change_activation(
             driver_id=id,
-            to=given["activation"],
-            reason=given["reason"],
-            release_future_rides=given["release_future_rides"],
+            to=body["activation"],
+            reason=body["reason"],
+            release_future_rides=body["release_future_rides"],
             expected_version=self.expected_version(),
             by=self.principal,
             at=self.at,
@@ -82,11 +82,11 @@ class VehicleStatusViewSet(ApiViewSet):
 
     def status_change(self, request: Request, id: UUID) -> Response:
         """Put a vehicle in or out of service; the answer lists the rides this touches."""
-        given = self.body()
+        body = self.body()
         changed = fleet_changes.change_vehicle_status(
             vehicle_id=id,
-            to=given["status"],
-            reason=given["reason"],
+            to=body["status"],
+            reason=body["reason"],
             expected_version=self.expected_version(),
             by=self.principal,
             at=self.at,

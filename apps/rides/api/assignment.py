@@ -37,7 +37,7 @@ class AssignmentIn(In):
     attendant_ids = fields.Listed(child=fields.Uuid(), default=list, max_length=4)
     method = fields.Choice(choices=Assignment.Method.choices, default=Assignment.Method.MANUAL)
     offer = fields.Boolean(default=False, help_text="Ask first, where the driver is no employee.")
-    respond_by = fields.Instant(required=False, help_text="How long the offer stands; 15 minutes if left out.")
+    respond_by = fields.Instant(required=False, help_text="How long the offer is open; 15 minutes if left out.")
     override = fields.Boolean(default=False)
     override_reason = fields.Text(max_length=500, allow_blank=True, default="")
     reason_code = fields.Text(max_length=40, allow_blank=True, default="", help_text="Required with a rider on board.")
@@ -215,33 +215,33 @@ class AssignmentViewSet(AuditedReads, ApiViewSet):
     def update(self, request: Request, id: UUID) -> Response:
         """Assign a driver and vehicle, change them, or transfer a rider on board to a rescue vehicle.
 
-        All checks are answered at once: `ASSIGNMENT_REJECTED` lists every violation with its kind.  Soft ones give way
-        to `override` with `overrideReason` (scope `rides:override`).
+        `ASSIGNMENT_REJECTED` lists all violations with their kind.  Soft violations are accepted
+        with `override` and `overrideReason` (scope `rides:override`).
         """
-        given = self.body()
-        place = given.pop("location", None)
+        body = self.body()
+        place = body.pop("location", None)
         handover = assignment.Handover(
-            reason_code=given.pop("reason_code"),
-            note=given.pop("note"),
-            rider_location=given.pop("rider_location"),
+            reason_code=body.pop("reason_code"),
+            note=body.pop("note"),
+            rider_location=body.pop("rider_location"),
             place=None if place is None else Place(**place),
-            miles=given.pop("miles_driven", None),
+            miles=body.pop("miles_driven", None),
         )
         row = assignment.assign(
             ride_id=id,
-            **given,
+            **body,
             handover=handover,
             **self._by_whom(),
         )
         return self._answer(row)
 
     def destroy(self, request: Request, id: UUID) -> Response:
-        """Take the driver off; the ride waits for another.  `reasonCode` in the query, or in a body with a `note`."""
-        given = self.body()
+        """Unassign the driver; the ride waits for another.  `reasonCode` in the query, or in a body with a `note`."""
+        body = self.body()
         ride = assignment.unassign(
             ride_id=id,
-            reason_code=given.get("reason_code") or self.query.get("reason_code") or "",
-            note=given["note"],
+            reason_code=body.get("reason_code") or self.query.get("reason_code") or "",
+            note=body["note"],
             **self._by_whom(),
         )
         return self.answer(None, version=ride.version)

@@ -130,7 +130,7 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
         wanted = {_FILTERS[name]: value for name, value in self.query.items() if name in _FILTERS}
         page = self.page(RideException.objects.visible_to(self.principal).filter(**wanted), sort="-opened_at")
         self.record_read("exceptions.list", subject_type="exception", rider_ids=[one.rider_id for one in page.rows])
-        self._look_at(page.rows)
+        self._load_names(page.rows)
         return self.answer_page(page)
 
     def retrieve(self, request: Request, id: UUID) -> Response:
@@ -181,11 +181,11 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
         return self._answer(exception)
 
     def _answer(self, exception: RideException) -> Response:
-        self._look_at([exception])
+        self._load_names([exception])
         return self.answer(exception, version=exception.version)
 
-    def _look_at(self, shown: Collection[RideException]) -> None:
-        self.out_of_reach = named_rides.out_of_reach(shown, self.principal)
+    def _load_names(self, exceptions: Collection[RideException]) -> None:
+        self.out_of_reach = named_rides.out_of_reach(exceptions, self.principal)
 
     def _record_look(self, exception: RideException) -> None:
         self.record_read(

@@ -33,7 +33,7 @@ class MilestoneIn(In):
 
 
 class SignatureIn(Shaped):
-    """That somebody signed, where and when."""
+    """A signature: who signed, at which stop, and when."""
 
     signer = fields.Choice(choices=words("rider", "driver", "facility"))
     stop = fields.Choice(choices=words("pickup", "dropoff"))
@@ -42,7 +42,7 @@ class SignatureIn(Shaped):
 
 
 class AttestationIn(Shaped):
-    """The driver's word that the ride took place."""
+    """The driver's attestation that the ride took place."""
 
     driver_name = fields.Text(max_length=200)
     at = fields.Instant()
@@ -50,9 +50,9 @@ class AttestationIn(Shaped):
 
 
 class StatusIn(In):
-    """The status a ride has now, and what came with it."""
+    """The current status of a ride, with its milestone, location and documentation."""
 
-    kept = True
+    reusable = True
     example: ClassVar[dict[str, Any]] = {
         "status": "arrived",
         "occurredAt": "2026-11-20T13:52:00Z",
@@ -95,18 +95,18 @@ class StatusIn(In):
 
 def report_of(body: dict[str, Any]) -> StatusReport:
     """Turn a parsed status call into a report."""
-    said = dict(body)
-    said["status"] = RideStatus(said["status"])
-    if "fault" in said:
-        said["fault"] = Fault(said["fault"])
-    if "place" in said:
-        said["place"] = Place(**said["place"])
-    said["milestones"] = tuple(
-        MilestoneReport(**{**one, "place": Place(**one["place"])} if "place" in one else one)
-        for one in said.get("milestones", ())
+    parts = dict(body)
+    parts["status"] = RideStatus(parts["status"])
+    if "fault" in parts:
+        parts["fault"] = Fault(parts["fault"])
+    if "place" in parts:
+        parts["place"] = Place(**parts["place"])
+    parts["milestones"] = tuple(
+        MilestoneReport(**{**item, "place": Place(**item["place"])} if "place" in item else item)
+        for item in parts.get("milestones", ())
     )
-    said["signatures"] = tuple(said.get("signatures", ()))
-    return StatusReport(**said)
+    parts["signatures"] = tuple(parts.get("signatures", ()))
+    return StatusReport(**parts)
 
 
 class ReadyIn(In):

@@ -44,7 +44,7 @@ class RideViewSet(AuditedReads, ApiViewSet):
         "create": Scope.RIDES_WRITE,
         "bulk": Scope.RIDES_WRITE,
         "partial_update": Scope.RIDES_WRITE,
-        "status_call": Scope.RIDES_READ,  # which step takes which scope stands in lifecycle.py
+        "status_call": Scope.RIDES_READ,  # the scope of each transition is in lifecycle.py
         "ready": Scope.RIDES_READ,
         "unready": Scope.RIDES_READ,
     }
@@ -127,8 +127,8 @@ class RideViewSet(AuditedReads, ApiViewSet):
     def create(self, request: Request) -> Response:
         """Book a ride.
 
-        Answers `scheduled` when nothing stands against it, else `requested` with `reviewReasons`.  With `returnLeg` a
-        second, linked ride is booked for the way back.  A rider given inline takes the scope `riders:write` as well.
+        The ride is `scheduled`, or `requested` with `reviewReasons` if a person has to review it.  `returnLeg` books a
+        second, linked ride for the return trip.  An inline `rider` also needs the scope `riders:write`.
         """
         draft = ride_input.draft_of(self.body())
         ride = booking.book(draft=draft, by=self.principal, at=self.at).ride
@@ -138,23 +138,23 @@ class RideViewSet(AuditedReads, ApiViewSet):
     def bulk(self, request: Request) -> Response:
         """Book up to 500 rides.
 
-        `atomic` (the default) books all or none; `perItem` answers for each what became of it.
+        `atomic` (the default) books all or none; `perItem` books what it can and returns a result for each.
         """
-        asked = self.body()
+        body = self.body()
         outcomes = booking.book_many(
-            drafts=[ride_input.draft_of(one) for one in asked["rides"]],
-            per_item=asked["mode"] == "perItem",
+            drafts=[ride_input.draft_of(item) for item in body["rides"]],
+            per_item=body["mode"] == "perItem",
             by=self.principal,
             at=self.at,
         )
-        return Response({"data": [self._outcome(one) for one in outcomes]})
+        return Response({"data": [self._outcome(outcome) for outcome in outcomes]})
 
     def partial_update(self, request: Request, id: UUID) -> Response:
         """Change a ride.
 
-        JSON merge patch: what is absent stays, null empties what may be null, an empty string empties text.  What may
-        change depends on the status, and after assignment takes the scope assignments:write.  A new time or place that
-        breaks soft rules, of booking or for those who are to drive, answers all of them as details of `RULE_VIOLATION`
+        JSON merge patch: fields that are left out stay, null clears an optional field, an empty string clears text.
+        Which fields may change depends on the status; after assignment a change needs the scope assignments:write.
+        If a new time or place breaks soft rules of booking or of the assignment, `RULE_VIOLATION` lists all of them
         with `kind` soft; `override` with `overrideReason` (scope `rides:override`) makes the change.
         """
         return self._change(lambda: editing.edit(ride_id=id, **ride_input.changes_of(self.body()), **self._by_whom()))
@@ -162,14 +162,15 @@ class RideViewSet(AuditedReads, ApiViewSet):
     def status_call(self, request: Request, id: UUID) -> Response:
         """Report the status that a ride has now.
 
-        Naming the present status only adds documents that were missing.  A batch of earlier milestones may
-        come with it; one that the ride has passed completes its record, or corrects it while the ride has not ended;
-        the first word stays, `voided`.  What the status has no use for is refused, such as a reason where nothing ends.
-        A request is confirmed by `scheduled`: the hard rules of booking are asked again, and `override` with
-        `overrideReason` (scope `rides:override`) confirms it beside another ride of the rider.
+        Reporting the current status changes nothing, except for adding missing documentation.  The report may include
+        earlier milestones: one that is missing is added; one that is known is corrected while the ride is open, and the
+        former milestone stays, marked `voided`.  Fields that do not apply to the status are refused, such as a reason
+        for a status that does not end the ride.  `scheduled` confirms a request: the hard rules of booking are checked
+        again, and `override` with `overrideReason` (scope `rides:override`) confirms it despite another ride of the
+        rider at that time.
         """
-        said = report_bodies.report_of(self.body())
-        return self._change(lambda: status_report.change_status(ride_id=id, report=said, **self._by_whom()))
+        report = report_bodies.report_of(self.body())
+        return self._change(lambda: status_report.change_status(ride_id=id, report=report, **self._by_whom()))
 
     def ready(self, request: Request, id: UUID) -> Response:
         """Release a will-call ride: the rider is ready, the clock runs."""

@@ -84,7 +84,7 @@ class Assignment(models.Model):
                 condition=Q(status__in=["offered", "accepted"], ended_at__isnull=True)
                 | (~Q(status__in=["offered", "accepted"]) & Q(ended_at__isnull=False)),
             ),
-            # An offer that nobody has to answer would stand for ever: no silent endings.
+            # An offer without a deadline would never end.
             models.CheckConstraint(
                 name="assignment_offer_has_deadline", condition=~Q(status="offered") | Q(respond_by__isnull=False)
             ),

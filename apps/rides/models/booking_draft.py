@@ -11,14 +11,14 @@ from lib.ids import uuid7
 
 class BookingDraftQuerySet(models.QuerySet["BookingDraft"]):
     def visible_to(self, by: Principal) -> Self:
-        """Narrow to the caller's own: nobody reads what another has not finished saying."""
+        """Only the caller's own drafts."""
         return self.filter(user_id=by.id) if by.kind == "user" else self.none()
 
 
 class BookingDraft(models.Model):
-    """A booking that somebody has begun: the form of the desk as it stood when it was last kept.
+    """An unfinished booking: the form of the booking page when it was last saved.
 
-    `key` is the form's, which becomes the id of the ride.  `form_data` is JSON, fields of the form by name.
+    `key` is the key of the form, which becomes the id of the ride.  `form_data` is JSON, form fields by name.
     """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
@@ -26,7 +26,7 @@ class BookingDraft(models.Model):
     key = models.UUIDField(_("key"))
     form_data_encrypted = models.BinaryField(
         _("form data encrypted")
-    )  # names, birth dates, addresses of riders who are nobody's record yet
+    )  # names, birth dates and addresses of riders who have no record yet
     created_at = models.DateTimeField(_("created at"))
     saved_at = models.DateTimeField(_("saved at"), db_index=True)
 

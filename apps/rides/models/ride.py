@@ -82,9 +82,9 @@ def _known(name: str, choices: type[TextChoices], *, blank: bool = False) -> mod
 
 class RideQuerySet(models.QuerySet["Ride"]):
     def visible_to(self, principal: "Principal") -> "RideQuerySet":
-        """Keep the rides of the principal's facilities and, once they have a driver, of its providers.
+        """Rides of the principal's facilities and, once a driver is assigned, of its providers.
 
-        A ride that waits for a driver is also shown to the providers it is offered to, as long as the offer is open.
+        An unassigned ride is also visible to the providers that have an open offer for it.
         """
         rides = self
         if principal.facility_ids is not None:
@@ -97,7 +97,7 @@ class RideQuerySet(models.QuerySet["Ride"]):
         return rides
 
     def in_charge_of(self, principal: "Principal") -> "RideQuerySet":
-        """Keep the visible rides that the principal may change: an offer shows a ride, and that is all it does."""
+        """Visible rides that the principal may change: an offer makes a ride visible, but not changeable."""
         rides = self.visible_to(principal)
         if principal.provider_ids is not None:
             rides = rides.filter(provider_id__in=principal.provider_ids)
@@ -108,11 +108,11 @@ class RideQuerySet(models.QuerySet["Ride"]):
 
 
 class Ride(models.Model):
-    """One leg.  `status` is moved by `services.status.move` alone; `version` rises by one with every event recorded.
+    """One leg.  `status` is moved by `services.status.move` alone; `version` is raised by one with each recorded event.
 
-    `pickup`, `dropoff` and `accommodation` are stored in the shape in which the API shows them (stops.py,
-    accommodation.py), so that lists pass their bytes through.  Instants of milestones are copies of the rows that count
-    in `milestones`, which also keep who said so, when, and what was voided.
+    `pickup`, `dropoff` and `accommodation` are stored in the shape of the API (stops.py, accommodation.py), so that
+    lists return them unchanged.  Milestone times are copies of the valid rows of `milestones`, which also hold the
+    source, the time of recording and voided milestones.
     """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
@@ -172,7 +172,7 @@ class Ride(models.Model):
         db_index=False,
         verbose_name=_("dropoff facility"),
     )
-    # Door codes and where the key is: sealed, shown to those who drive or dispatch.
+    # Access codes and the place of the key: encrypted, for drivers and dispatchers.
     pickup_access_encrypted = models.BinaryField(_("pickup access encrypted"), null=True, blank=True)
     dropoff_access_encrypted = models.BinaryField(_("dropoff access encrypted"), null=True, blank=True)
     will_call = models.BooleanField(_("will call"), default=False)
@@ -216,10 +216,10 @@ class Ride(models.Model):
         _("dispatcher notes"), max_length=1000, blank=True
     )  # never to drivers or webhooks
     facility_notes = models.CharField(_("facility notes"), max_length=1000, blank=True)
-    # Of the person who asked: userId, name, phone, role.
+    # The person who requested the ride: userId, name, phone, role.
     requested_by = models.JSONField(_("requested by"), default=dict)
     requested_at = models.DateTimeField(_("requested at"))
-    # Of a request: when it becomes an exception; 30 minutes of its facility's opening hours (timing.confirm_by).
+    # Of a request: when an exception opens; 30 minutes of its facility's opening hours (timing.confirm_by).
     confirm_by = models.DateTimeField(_("confirm by"), null=True, blank=True)
     scheduled_at = models.DateTimeField(_("scheduled at"), null=True, blank=True)
     # Soft rules that were broken at booking, by code; a request waits for a person because of them.
@@ -405,7 +405,7 @@ class Ride(models.Model):
                 name="ride_appointment_after_pickup",
                 condition=Q(appointment_at__isnull=True) | Q(appointment_at__gt=F("pickup_at")),
             ),
-            # Whoever is brought to dialysis has a chair waiting; what follows on the way back is timed from it.
+            # A ride to dialysis has a chair time; the return trip is scheduled from it.
             models.CheckConstraint(
                 name="ride_to_dialysis_has_chair_time",
                 condition=~Q(service_type="dialysis") | Q(leg_type="return") | Q(appointment_at__isnull=False),

@@ -86,7 +86,7 @@ def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID 
         seen = last_seen(driver, needs.errand.span.starts_at)
         way = approach(needs, known, last_seen=seen, home_base=home_base(driver))
         times = shared.get(driver.pk, 0)
-        weighed = score(needs, known, vehicle, way, shared_rides=times, found=found)
+        weighed = score(needs, known, vehicle, way, shared_rides=times, violations=found)
         listed.append(
             Candidate(
                 driver_id=driver.pk,

@@ -106,13 +106,13 @@ def times(
     draft: RideDraft, pickup_at: datetime, appointment_at: datetime | None, *, at: datetime, leg_type: str
 ) -> list[Detail]:
     """List the hard rules that a leg of the draft breaks at these times; those in the draft do not count."""
-    found = []
+    violations = []
     if pickup_at < at - OLDEST_PICKUP:
-        found.append(_invalid("pickupTime", _("%(field)s lies more than a day in the past.")))
+        violations.append(_invalid("pickupTime", _("%(field)s lies more than a day in the past.")))
     if pickup_at > at + FARTHEST_PICKUP:
-        found.append(_invalid("pickupTime", _("%(field)s lies more than two years ahead.")))
+        violations.append(_invalid("pickupTime", _("%(field)s lies more than two years ahead.")))
     if appointment_at is not None and appointment_at <= pickup_at:
-        found.append(
+        violations.append(
             _invalid(
                 "appointmentTime",
                 Message(_("%(field)s has to lie after %(other)s."), {"other": FieldName("pickupTime")}),
@@ -120,10 +120,10 @@ def times(
         )
     if appointment_at is None:
         if draft.service_type == "dialysis" and leg_type != "return":
-            found.append(_required("appointmentTime", _("A ride to dialysis needs its chair time as %(field)s.")))
+            violations.append(_required("appointmentTime", _("A ride to dialysis needs its chair time as %(field)s.")))
         elif draft.scheduling_anchor == "appointment":
-            found.append(_required("appointmentTime", _("schedulingAnchor appointment needs an %(field)s.")))
-    return found
+            violations.append(_required("appointmentTime", _("schedulingAnchor appointment needs an %(field)s.")))
+    return violations
 
 
 def _discharge(draft: RideDraft) -> list[Detail]:

@@ -59,7 +59,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A line of the checklist.  `done` None: not known; `holds_back`: open, and nobody leaves without it."""
+    """A line of the checklist.  `done` None: unknown; `holds_back`: open, and the patient may not leave without it."""
 
     key: str
     done: bool | None
@@ -67,15 +67,15 @@ class Item:
 
 
 def facility_clock(ride: Leaving, at: datetime) -> Clock | None:
-    """Count from the order to ready; None where either is unknown: a ride for a firm time is never said to be ready."""
-    told = (ride.discharge or {}).get("dischargeOrderAt")
-    if not told or not ride.will_call:
+    """Count from the discharge order to ready; None without an order, and for rides with a firm pickup time."""
+    order_at = (ride.discharge or {}).get("dischargeOrderAt")
+    if not order_at or not ride.will_call:
         return None
-    return _counted(datetime.fromisoformat(told), ride.ready_at, ride, at)
+    return _counted(datetime.fromisoformat(order_at), ride.ready_at, ride, at)
 
 
 def transport_clock(ride: Leaving, levels: Levels, at: datetime) -> Clock | None:
-    """Count from ready to on board, which is the fleet's alone; None before it is ready."""
+    """Count from ready to on board, the transport provider's part; None before the patient is ready."""
     if ride.ready_at is None:
         return None
     agreed = {"target": levels.discharge_target_minutes, "limit": levels.discharge_max_minutes}
@@ -91,13 +91,13 @@ def _counted(since: datetime, until: datetime | None, ride: Leaving, at: datetim
 
 
 def checklist(discharge: Mapping[str, Any], *, oxygen_uses: bool) -> list[Item]:
-    """List what concerns this patient: what every patient needs, what this one does, and whatever was said."""
-    said = discharge.get("checklist") or {}
+    """List the checklist items of this patient: of every patient, of this patient's needs, and any answered."""
+    answers = discharge.get("checklist") or {}
     needed = {
         "oxygenDelivered": oxygen_uses,
         "receivingConfirmed": bool(discharge.get("receiving")),
         "pcsOnFile": bool((discharge.get("pcs") or {}).get("required")),
     }
-    held_back = held_back_by(said, oxygen_uses=oxygen_uses)
-    concerned = [key for key in _ITEMS if needed.get(key, True) or said.get(key) is not None]
-    return [Item(key, said.get(key), key in held_back) for key in concerned]
+    held_back = held_back_by(answers, oxygen_uses=oxygen_uses)
+    concerned = [key for key in _ITEMS if needed.get(key, True) or answers.get(key) is not None]
+    return [Item(key, answers.get(key), key in held_back) for key in concerned]

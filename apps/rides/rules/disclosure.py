@@ -41,14 +41,14 @@ STOP_KEYS: Final[dict[Phi, tuple[str, ...]]] = {
         "lng",
     ),
 }
-# Of a milestone and of a line of the timeline; a device at the door knows the address as well as the stop does.
+# For milestones and lines of the timeline: the position of a device reveals the address of the stop.
 MILESTONE_FIELDS: Final[dict[str, Phi]] = {
     "lat": Phi.LIMITED,
     "lng": Phi.LIMITED,
     "accuracyMeters": Phi.LIMITED,
     "note": Phi.FULL,
 }
-# Of an assignment: what people wrote, for whatever they wrote.
+# For assignments: free text may hold personal data.
 ASSIGNMENT_FIELDS: Final[dict[str, Phi]] = {"declineReason": Phi.FULL, "overrideReason": Phi.FULL}
 POSTAL_PREFIX: Final = 3  # characters of a postal code at NONE (45 CFR 164.514(b)(2)(i)(B))
 PAYER_KEYS: Final[dict[Phi, tuple[str, ...]]] = {
@@ -56,13 +56,13 @@ PAYER_KEYS: Final[dict[Phi, tuple[str, ...]]] = {
     Phi.LIMITED: ("payerId", "programCode", "authorizationNumber", "authorizationExpires"),
     Phi.FULL: ("payerId", "programCode", "authorizationNumber", "authorizationExpires"),
 }
-MEMBER_ID: Final = "memberId"  # of the payer, on single rides alone: sealed, masked below FULL as a rider's own is
+MEMBER_ID: Final = "memberId"  # of the payer, only on single rides: encrypted, masked below FULL as that of a rider
 DISPATCHER_NOTES: Final = "dispatcherNotes"  # of the accommodation; `dispatcher` of the notes is the same
 
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """What one caller sees: few values exist, so that shapes can be built once for each."""
+    """What a caller may see.  Few different values exist, so shapes are built once for each."""
 
     phi: Phi
     dispatcher_notes: bool = False
@@ -70,10 +70,10 @@ class Disclosure:
 
 
 def disclosure_of(by: Principal) -> Disclosure:
-    """Say what a caller sees.
+    """Return what a caller may see.
 
-    Dispatcher's notes go to the operator's own dispatch alone: not to planners, who do not assign, and not to a
-    transport provider's system, which is bound to its provider.  Door codes go to those who dispatch or drive.
+    Dispatcher notes are for dispatchers of the operator: not for planners, who do not assign, and not for the system of
+    a transport provider.  Access codes are for dispatchers and drivers.
     """
     full = by.phi >= Phi.FULL
     return Disclosure(

@@ -33,10 +33,10 @@ class LegDocumentation:
 
 
 def missing_at(stop: str, documentation: LegDocumentation) -> list[str]:
-    """List what the payer wants at "pickup" or "dropoff" and is not there, by name: signatures first.
+    """List the documentation that the payer requires at "pickup" or "dropoff" and that is missing, signatures first.
 
-    "pickup_signature" where anybody's will do, else "pickup_signature_rider" (which a facility's stands for) and
-    "pickup_signature_driver"; then "odometer_start".  At the drop-off likewise, with "odometer_end".
+    "pickup_signature" if any signer will do, else "pickup_signature_rider" (a facility may sign for the rider) and
+    "pickup_signature_driver"; then "odometer_start".  The same for the drop-off, with "odometer_end".
     """
     missing = []
     if documentation.signature_rule in (stop, "both"):

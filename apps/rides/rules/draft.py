@@ -1,8 +1,7 @@
-"""What a booking is before it becomes a ride: everything the caller asked for, and nothing the service works out.
+"""A booking before it becomes a ride: the input of the API, the booking page, recurring rides and the demo data.
 
-Frozen and free of Django, so that the API, the booking desk, recurring rides and the demo data all make the same
-thing.  Stops, accommodation, companions, discharge and dialysis are in the API's camelCase shape, because the ride
-keeps them in it.
+Stops, accommodation, companions, discharge and dialysis are in the camelCase shape of the API, in which the ride stores
+them.
 """
 
 from collections.abc import Mapping
@@ -77,11 +76,11 @@ class ReturnLeg:
 
 @dataclass(frozen=True, slots=True)
 class RideDraft:
-    """One ride as asked for.
+    """A requested ride.
 
-    The rider is named by `rider_id`, or given as `rider` in the API's shape, which matches by external id or creates.
-    `accommodation` holds what differs from the rider's profile for this ride alone.  Without `facility_id` the ride
-    belongs to the facility it starts at, else to the one it ends at.  `pickup` and `dropoff` may hold an `accessCode`.
+    The rider is `rider_id`, or `rider` in the shape of the API, which matches by external id or creates a rider.
+    `accommodation` holds the differences from the rider's profile for this ride.  Without `facility_id` the ride
+    belongs to the facility where it starts, else where it ends.  `pickup` and `dropoff` may hold an `accessCode`.
     """
 
     pickup_at: datetime

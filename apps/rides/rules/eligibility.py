@@ -24,9 +24,9 @@ from lib.messages import gettext_lazy as _
 
 # Steps a rider who does not walk unaided can be helped over by one person.
 STEPS_FOR_ONE_PERSON: Final = 3
-# What a lift or ramp takes where nobody measured: the clear width that federal rules ask for (36 CFR 1192.23(b)(6)).
+# Width of a lift or ramp that is not measured: the minimum clear width of federal rules (36 CFR 1192.23(b)(6)).
 COMMON_CHAIR_WIDTH_IN: Final = 30.0
-# Passenger-carrying drivers: 15 hours on duty after 8 off (49 CFR 395.5(a)(2)); kept for small vehicles as well.
+# Passenger-carrying drivers: 15 hours on duty after 8 off (49 CFR 395.5(a)(2)); applied to small vehicles, too.
 MAX_DUTY: Final = timedelta(hours=15)
 REST: Final = timedelta(hours=8)
 # A shared rider's time on board: an hour, or twice the direct ride if longer.
@@ -75,10 +75,9 @@ class ViolationCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that stands against an assignment.
+    """A rule that an assignment breaks.
 
-    `subject_id` is what it is about: a driver, an attendant, the vehicle, or the other ride of a conflict.  The message
-    names no person.
+    `subject_id` is the driver, attendant, vehicle or conflicting ride.  The message names no person.
     """
 
     code: ViolationCode
@@ -89,7 +88,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """What is judged: a ride, and who would drive it with what.  No vehicle: none is known for the driver."""
+    """A ride with a candidate driver and vehicle.  `vehicle` None: no vehicle is known for the driver."""
 
     needs: RideNeeds
     driver: DriverFacts
@@ -135,7 +134,7 @@ def _credentials(pair: Pairing) -> Findings:
     for gap in missing_or_expired(Subject.DRIVER, pair.driver.credentials, day):
         yield Message(_("Driver: %(gap)s."), {"gap": _gap_text(gap)}), pair.driver.id
     for person in pair.attendants:
-        # An attendant rides along: whatever concerns driving alone is not asked.
+        # An attendant does not drive and needs no credentials for driving.
         for gap in missing_or_expired(Subject.DRIVER, person.credentials, day):
             if gap.type not in {"driver_license", "mvr"}:
                 yield Message(_("Attendant: %(gap)s."), {"gap": _gap_text(gap)}), person.id
@@ -181,13 +180,13 @@ def _unsuitable(pair: Pairing) -> Findings:
 
 def _unqualified(pair: Pairing) -> Findings:
     needs = pair.needs
-    asked = {
+    needed_trainings = {
         "wheelchair_securement": needs.in_chair,
         "stretcher": needs.on_stretcher,
         "bariatric": needs.bariatric,
         "oxygen": needs.oxygen,
     }
-    for qualification, needed in asked.items():
+    for qualification, needed in needed_trainings.items():
         if needed and qualification not in pair.driver.qualifications:
             training = _TRAININGS[qualification]
             yield Message(_("The driver lacks the training: %(training)s."), {"training": training}), pair.driver.id
@@ -299,9 +298,9 @@ def violations(
     vehicle: VehicleFacts | None,
     attendants: Sequence[DriverFacts] = (),
 ) -> list[Violation]:
-    """List everything that stands against an assignment, hard ones first; empty when nothing does.
+    """List the rules that an assignment breaks, hard ones first.
 
-    `vehicle` None means that none is known for the driver, which is a violation of its own.
+    `vehicle` None means that no vehicle is known for the driver, which is a violation.
     """
     pair = Pairing(needs, driver, vehicle, tuple(attendants))
     return [

@@ -1,9 +1,8 @@
-"""What the passing of time does to a ride: which exceptions stand at an instant, and when it next means something.
+"""Time-based exceptions of a ride: which ones are open at an instant, and when the next one may open or escalate.
 
-Each rule answers steps: from which instant an exception is open, at which
-severity.  Whatever the order in which changes and looks at the clock come, the present facts say what is open.  Pure:
-no query, no clock.  Lengths of time are added to instants in UTC; what is local (closing hours, 23:59) comes in as
-instants.
+Each rule returns steps: from which instant an exception is open, and with which severity.  The result depends only on
+the current facts of the ride, not on the order of earlier changes and checks.  Pure: no query, no clock.  All
+arithmetic is in UTC; local times (closing hours, 23:59) are passed in as instants.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,22 +15,22 @@ from apps.rides.rules.timeliness import AWAITING_VEHICLE
 from apps.rides.rules.travel import MINUTES_WHEN_UNKNOWN
 
 MINUTE: Final = timedelta(minutes=1)
-# "Past" an instant begins here: the finest step that the database knows.
+# An instant has passed from the next microsecond on, the resolution of PostgreSQL.
 _MOMENT: Final = timedelta(microseconds=1)
 
-# Before the pickup: 48 h echoes Indiana's law (IN1).  Rides that keep a rider alive are looked
-# after earlier; those hours are policy.
+# Before the pickup: 48 h follows Indiana's law.  For life-sustaining rides the exceptions open earlier; these hours are
+# our policy.
 UNASSIGNED_BEFORE: Final = (timedelta(hours=48), timedelta(hours=24), timedelta(hours=2))
 UNASSIGNED_BEFORE_LIFE_SUSTAINING: Final = (timedelta(hours=72), timedelta(hours=48), timedelta(hours=4))
 CRITICALLY_LATE: Final = timedelta(minutes=30)
-CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # of dialysis
+CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # a dialysis center gives the chair to another patient
 CLOSES_SOON: Final = timedelta(minutes=60)
 LONG_WAIT: Final = timedelta(minutes=15)
 SHORTEST_LONG_RIDE: Final = timedelta(minutes=60)
-# A milestone is late by its estimate all the time; a quarter of an hour is worth a look, an hour is nobody's estimate.
+# Milestones often miss their estimate by minutes; 15 minutes deserve a check, 60 are no error of an estimate.
 GAP_AFTER: Final = timedelta(minutes=15)
 STUCK_AFTER: Final = timedelta(minutes=60)
-PAPERS_WITHIN: Final = timedelta(hours=24)
+DOCUMENTATION_WITHIN: Final = timedelta(hours=24)
 LONGEST_LADDER: Final = timedelta(hours=24)
 
 _T, _V, _S = ExceptionType, ExceptionSeverity, RideStatus
@@ -39,9 +38,9 @@ _BEFORE_BOARDING: Final = frozenset({_S.REQUESTED, _S.SCHEDULED, _S.ASSIGNED, _S
 
 
 class Facts(NamedTuple):
-    """What the rules look at of a ride, in the order in which it is read from the database.
+    """The columns of a ride that the rules use, in the order of `monitored_rides`.
 
-    `accept_by` and `expected_ready_at` are those of a discharge, as they stand in its JSON.
+    `accept_by` and `expected_ready_at` are text in ISO 8601, from the JSON of a discharge.
     """
 
     status: str
@@ -73,11 +72,11 @@ class Facts(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What the place of care has agreed on, and what is known of the legs before.
+    """Service levels of the facility, and whether an earlier leg of the trip took place.
 
-    `ladder` are the minutes of the five steps, and `ladder_ahead` is how long before the pickup it
-    begins for a firm discharge; `closes_at` is None where nobody knows; `was_brought` says that an earlier leg carried
-    the rider there, or may still do so.
+    `ladder` is the minutes of the five escalation steps; for a discharge with a firm time it starts `ladder_ahead`
+    before the pickup.  `closes_at` is None if the closing time is unknown.  `was_brought`: an earlier leg carried the
+    rider to the facility, or may still do so.
     """
 
     response_minutes: int
@@ -89,14 +88,14 @@ class Terms(NamedTuple):
 
 
 class Step(NamedTuple):
-    """From `at` on, the exception is open, at least at this severity."""
+    """From `at` on, the exception is open with at least this severity."""
 
     at: datetime
     severity: ExceptionSeverity
 
 
 class Finding(NamedTuple):
-    """An exception that stands: since when at this severity, its place among the steps from 1, and the next one."""
+    """An open exception: its severity and since when, its step (from 1), and the instant of the next step."""
 
     severity: ExceptionSeverity
     level: int
@@ -105,9 +104,9 @@ class Finding(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """What stands at an instant, when to look again, and whether an unused will-call leg is over.
+    """The open exceptions at an instant, when to evaluate again, and whether an unused will-call leg has to end.
 
-    `offered_since`: from when on whom the rider prefers is asked, as the ladder says; None: nobody is.
+    `offered_since`: since when the ride is offered to the provider that the rider prefers; None: not offered.
     """
 
     findings: dict[ExceptionType, Finding]
@@ -122,7 +121,7 @@ _NONE: Final[_Steps] = ()
 
 
 def evaluate(facts: Facts, terms: Terms, at: datetime) -> Outlook:
-    """Say what stands at `at`, and at which instant after it something changes by itself; None: never."""
+    """Return the open exceptions at `at`, and the next instant at which one opens or escalates (None: never)."""
     findings: dict[ExceptionType, Finding] = {}
     ahead: list[datetime] = []
     for type_, rule in _RULES[facts.status]:
@@ -131,45 +130,45 @@ def evaluate(facts: Facts, terms: Terms, at: datetime) -> Outlook:
         passed = [(level, step) for level, step in enumerate(steps, 1) if step.at <= at]
         ahead += future
         if passed:
-            level, worst = max(passed, key=lambda one: SEVERITY_RANK[one[1].severity])
+            level, worst = max(passed, key=lambda passed_step: SEVERITY_RANK[passed_step[1].severity])
             since = max(worst.at, facts.status_changed_at) if type_ in _BY_EPISODE else worst.at
             findings[type_] = Finding(worst.severity, level, since, min(future, default=None))
-    over_at, offered_at = _unused_at(facts, terms), _offered_at(facts, terms)
-    # Not past where the terms begin to matter: from there on they may be others.
-    ahead += [moment for moment in (over_at, offered_at, first_look(facts)) if moment is not None and moment > at]
+    expires_at, offered_at = _unused_at(facts, terms), _offered_at(facts, terms)
+    # Evaluate no later than `first_look`: the service levels may change between now and then.
+    ahead += [moment for moment in (expires_at, offered_at, first_look(facts)) if moment is not None and moment > at]
     offered = offered_at if offered_at is not None and offered_at <= at else None
-    return Outlook(findings, min(ahead, default=None), over_at is not None and over_at <= at, offered)
+    return Outlook(findings, min(ahead, default=None), expires_at is not None and expires_at <= at, offered)
 
 
 def first_look(facts: Facts) -> datetime | None:
-    """Say when the clock may first mean something, whatever a place of care has agreed on; None: never.
+    """Return the earliest instant at which an exception may open under any service levels; None: never.
 
-    Never too late.  An instant that has passed says that the ride is due.
+    A lower bound.  An instant in the past means that the ride is due now.
     """
     terms = _earliest(facts)
     return min((step.at for _, rule in _RULES[facts.status] for step in rule(facts, terms)), default=None)
 
 
 def first_look_of_new(*, pickup_at: datetime, will_call: bool, priority: str) -> datetime:
-    """Say what `first_look` says of a ride that has just been promised, is no discharge and will not be late.
+    """Return `first_look` of a new ride that is scheduled, is no discharge and cannot be late yet.
 
-    For booking in sets, where it is said a quarter of a million times.
+    A shortcut for booking in sets, which calls it 250,000 times.
     """
     if will_call:
         return pickup_at - _EARLIEST_CLOSING - CLOSES_SOON
     return pickup_at - _unassigned_before(priority)[0]
 
 
-# A facility closes on the ride's service date, or the night after: never longer than this before the pickup, with the
-# hour that a day has more in autumn.  What depends on terms lies no further ahead of a look than `TERMS_REACH`.
+# A facility closes on the ride's service date or the following night: at most this long before the pickup, including
+# the extra hour when clocks go back.  Steps that depend on service levels lie within `TERMS_REACH` of an evaluation.
 _EARLIEST_CLOSING: Final = timedelta(hours=25)
 TERMS_REACH: Final = timedelta(days=4)
 
 
 def _earliest(facts: Facts) -> Terms:
-    """Give the terms by which everything comes as early as it can."""
+    """Return the service levels under which each step comes as early as possible."""
     closes_at = facts.pickup_at - _EARLIEST_CLOSING
-    # Whether the rider was brought changes what happens at the end of a will-call, not when.
+    # `was_brought` decides what happens when a will-call leg expires, not when it expires.
     return Terms(0, 0, (0, 0, 0, 0, 0), closes_at, True, LONGEST_LADDER)
 
 
@@ -178,7 +177,7 @@ def _past(moment: datetime) -> datetime:
 
 
 def _unused_at(facts: Facts, terms: Terms) -> datetime | None:
-    """Say when a leg that nobody releases is over: its rider was never brought, so nobody waits to be fetched."""
+    """Return when an unreleased will-call leg ends unused: the rider was never brought, so no rider is waiting."""
     waits = facts.will_call and facts.ready_at is None and facts.status in (_S.SCHEDULED, _S.ASSIGNED)
     return facts.will_call_expires_at if waits and not terms.was_brought else None
 
@@ -192,10 +191,10 @@ def _unassigned_before(priority: str) -> tuple[timedelta, timedelta, timedelta]:
 
 
 def on_ladder_since(facts: Facts, terms: Terms) -> datetime | None:
-    """Say from when the minutes of the ladder count; None: it is not for this ride.
+    """Return the start of the escalation ladder; None: the ride has no ladder.
 
-    They count from the release.  A discharge with a firm time has none: its ladder ends at the pickup, and begins with
-    the booking where that comes later.
+    A will-call ride starts at its release.  A discharge with a firm time starts `ladder_ahead` before the pickup, or at
+    its booking if that is later.
     """
     if facts.will_call:
         return facts.ready_at
@@ -205,7 +204,7 @@ def on_ladder_since(facts: Facts, terms: Terms) -> datetime | None:
 
 
 def _offered_at(facts: Facts, terms: Terms) -> datetime | None:
-    """Say when the first step of the ladder comes."""
+    """Return the instant of the first step of the ladder."""
     since = on_ladder_since(facts, terms) if facts.status == _S.SCHEDULED else None
     return None if since is None else since + terms.ladder[0] * MINUTE
 
@@ -217,7 +216,7 @@ def _unassigned_at_risk(facts: Facts, terms: Terms) -> _Steps:
         minutes = (dispatcher, planner, supervisor)
         moments = tuple(since + number * MINUTE for number in minutes)
     elif facts.will_call:
-        return _NONE  # nobody holds a vehicle for a rider who has not said ready
+        return _NONE  # no vehicle is held before the rider is ready
     else:
         moments = tuple(facts.pickup_at - before for before in _unassigned_before(facts.priority))
     return tuple(map(Step, moments, (_V.INFO, _V.WARNING, _V.CRITICAL)))
@@ -249,13 +248,13 @@ def _late_to_appointment(facts: Facts, terms: Terms) -> _Steps:
 
 def _awaited_by(facts: Facts) -> datetime | None:
     accept_by = datetime.fromisoformat(facts.accept_by) if facts.accept_by else None
-    return min((one for one in (facts.appointment_at, accept_by) if one is not None), default=None)
+    return min((limit for limit in (facts.appointment_at, accept_by) if limit is not None), default=None)
 
 
 def _late_from(facts: Facts, awaited: datetime) -> datetime | None:
-    """Say from when it is known that the rider does not come by then; None: the rider did.
+    """Return since when it is known that the rider arrives after `awaited`; None: the rider arrived in time.
 
-    As `ride_needs.expected_dropoff_at` reckons; what has not happened cannot happen before now.
+    Uses the estimate of `ride_needs.expected_dropoff_at`; a step that has not happened cannot happen before now.
     """
     reached, minutes = facts.arrived_dropoff_at, facts.estimated_minutes
     if reached is not None:
@@ -271,7 +270,7 @@ def _late_from(facts: Facts, awaited: datetime) -> datetime | None:
         expected = begins_at + to_go
         still = minutes * MINUTE if facts.arrived_pickup_at else to_go
     if expected > awaited:
-        return facts.requested_at  # as long as it has been known: nobody can have put it aside before
+        return facts.requested_at  # known since the booking, so no person can have closed it before
     return _past(awaited - still)
 
 
@@ -279,7 +278,7 @@ def _will_call_overdue(facts: Facts, terms: Terms) -> _Steps:
     ready_at, promised = facts.ready_at, facts.promised_pickup_by
     if ready_at is None or promised is None:
         return _NONE
-    # The promise holds that was given; where the facility has come to expect a vehicle sooner, that counts.
+    # The shorter of the promised time and the facility's current response time.
     response = min(promised - ready_at, terms.response_minutes * MINUTE)
     return (
         Step(ready_at + response / 2, _V.INFO),
@@ -295,7 +294,7 @@ def _will_call_unactivated(facts: Facts, terms: Terms) -> _Steps:
 
 
 def _rider_stranded_risk(facts: Facts, terms: Terms) -> _Steps:
-    """Open until boarded, also for a rider who was released after the leg was given up for lost."""
+    """Open until boarding, also for a rider who was released after the leg had expired."""
     expires_at = facts.will_call_expires_at
     if not facts.will_call or expires_at is None or not terms.was_brought:
         return _NONE
@@ -304,7 +303,7 @@ def _rider_stranded_risk(facts: Facts, terms: Terms) -> _Steps:
 
 
 def _waits_since(facts: Facts) -> datetime | None:
-    """Say from when the driver waits: coming early is the driver's own choice."""
+    """Return since when the driver waits: time before the pickup time does not count."""
     arrived_at = facts.arrived_pickup_at
     return arrived_at if arrived_at is None or facts.will_call else max(arrived_at, facts.pickup_at)
 
@@ -333,7 +332,7 @@ def _discharge_slipped(facts: Facts, terms: Terms) -> _Steps:
 
 
 def _milestone_gap(facts: Facts, terms: Terms) -> _Steps:
-    """Steps of a moment that nobody reported though a later one is known, and of one that does not come."""
+    """Steps for a milestone that was skipped (a later one is reported), and for one that is overdue."""
     known = (facts.departed_at, facts.arrived_pickup_at, facts.boarded_at, facts.arrived_dropoff_at)
     gaps = [later for number, later in enumerate(known) if later is not None and None in known[:number]]
     if gaps:
@@ -347,9 +346,11 @@ def _milestone_gap(facts: Facts, terms: Terms) -> _Steps:
 def _next_milestone_at(facts: Facts) -> datetime | None:
     if facts.status == _S.EN_ROUTE:
         promised = _promised_by(facts)
-        return max(one for one in (facts.eta_pickup_at, promised, facts.departed_at) if one) if promised else None
+        return (
+            max(moment for moment in (facts.eta_pickup_at, promised, facts.departed_at) if moment) if promised else None
+        )
     if facts.status != _S.IN_PROGRESS or facts.boarded_at is None:
-        return None  # at the door, it is the rider who is waited for
+        return None  # the driver waits for the rider, see _rider_not_ready
     drive = MINUTES_WHEN_UNKNOWN if facts.estimated_minutes is None else facts.estimated_minutes
     return facts.arrived_dropoff_at or facts.boarded_at + drive * MINUTE
 
@@ -357,7 +358,7 @@ def _next_milestone_at(facts: Facts) -> datetime | None:
 def _missing_documentation(facts: Facts, terms: Terms) -> _Steps:
     if not facts.lacks_documentation or facts.dropped_off_at is None:
         return _NONE
-    return (Step(facts.dropped_off_at + PAPERS_WITHIN, _V.WARNING),)
+    return (Step(facts.dropped_off_at + DOCUMENTATION_WITHIN, _V.WARNING),)
 
 
 _RULE_OF: Final[Mapping[ExceptionType, tuple[_Rule, frozenset[RideStatus]]]] = {
@@ -380,15 +381,15 @@ _RULES: Final[Mapping[str, tuple[tuple[ExceptionType, _Rule], ...]]] = {
     status.value: tuple((type_, rule) for type_, (rule, statuses) in _RULE_OF.items() if status in statuses)
     for status in RideStatus
 }
-# What stands anew with every time that a ride is without a driver, though somebody has put it aside before.
+# These open again each time the ride loses its driver, even if a person closed an earlier one.
 _BY_EPISODE: Final = frozenset({_T.UNASSIGNED_AT_RISK, _T.NO_DRIVER_AVAILABLE})
-# What the clock opens, and settles once the rules no longer say it.  A discharge that has slipped stays so until the
-# patient is ready: also one that a person moved by more than half an hour.
+# These are closed when the rules no longer find them.  `discharge_slipped` stays open until the patient is ready: a
+# person opens it, too, by moving a discharge by more than 30 minutes.
 SETTLED_BY_CLOCK: Final = frozenset(_RULE_OF) - {_T.DISCHARGE_SLIPPED}
-# An ended ride still owes these, whatever the clock says.
-_KEPT_AT_THE_END: Final = frozenset({_T.MILESTONE_GAP})
+# These stay open when the ride ends.
+_OPEN_AFTER_END: Final = frozenset({_T.MILESTONE_GAP})
 
 
 def settles(type_: ExceptionType, status: str) -> bool:
-    """Say whether an unsettled exception that the rules no longer find on a ride of this status is over."""
-    return type_ in SETTLED_BY_CLOCK and not (type_ in _KEPT_AT_THE_END and status not in OPEN)
+    """Return whether an open exception is closed when the rules no longer find it on a ride of this status."""
+    return type_ in SETTLED_BY_CLOCK and not (type_ in _OPEN_AFTER_END and status not in OPEN)

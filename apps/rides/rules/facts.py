@@ -62,10 +62,10 @@ class RideSlot:
 
 @dataclass(frozen=True, slots=True)
 class RideNeeds:
-    """What a ride asks of whoever drives it, and of the vehicle.
+    """What a ride requires of its driver and vehicle.
 
-    Widths in inches, weights in pounds; None where nobody said.  `steps` is the larger flight at the two doors that the
-    rider has to be helped over: 0 where there is an elevator or ramp, or where the rider walks unaided.
+    Widths in inches, weights in pounds; None if unknown.  `steps` is the larger number of steps at the two entrances
+    that the rider needs help with: 0 with an elevator or ramp, or if the rider walks unaided.
     """
 
     errand: RideSlot

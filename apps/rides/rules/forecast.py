@@ -1,7 +1,4 @@
-"""When a driver gets to the rides of a day, one after the other, and how late that is.
-
-Pure: no query, no clock.
-"""
+"""Expected arrivals of a driver at the pickups of a day, and their delays.  Pure: no query, no clock."""
 
 import datetime as dt
 import math
@@ -18,9 +15,9 @@ _MINUTE: Final = dt.timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A ride as it stands in a driver's day.
+    """A ride in a driver's day.
 
-    `eta_at` is when the driver says to be at the pickup; `there` that the driver is there, or has been.
+    `eta_at` is the reported ETA at the pickup; `there`: the driver has arrived; `over`: the ride has ended.
     """
 
     errand: RideSlot
@@ -30,12 +27,12 @@ class Leg:
 
 
 def arrivals(legs: Sequence[Leg], at: dt.datetime) -> dict[UUID, dt.datetime]:
-    """Foresee when the driver gets to each pickup still to come, by ride; `legs` in the order of their begin.
+    """Return the expected arrival at each upcoming pickup, by ride id; `legs` in the order of their start.
 
-    One ride after the other, as the driver goes: what was told counts, else the end of the ride before and the drive
-    from there.  Nobody arrives before now.  Rides that share the vehicle are not chained.
+    Uses the reported ETA, otherwise the end of the previous ride plus the drive from there, and never a time before
+    `at`.  Rides that share the vehicle are not chained.
     """
-    found: dict[UUID, dt.datetime] = {}
+    arrival_times: dict[UUID, dt.datetime] = {}
     before: RideSlot | None = None
     free_at = at
     for leg in legs:
@@ -45,19 +42,19 @@ def arrivals(legs: Sequence[Leg], at: dt.datetime) -> dict[UUID, dt.datetime]:
         arrives_at = errand.span.starts_at
         if not leg.there:
             arrives_at = leg.eta_at or _reached(before, free_at, errand, at)
-            found[errand.ride_id] = arrives_at
+            arrival_times[errand.ride_id] = arrives_at
         length = errand.span.ends_at - errand.span.starts_at
         before, free_at = errand, max(free_at, arrives_at + length, at)
-    return found
+    return arrival_times
 
 
 def lateness(legs: Sequence[Leg], at: dt.datetime) -> dict[UUID, int]:
-    """Foresee by how many minutes the driver comes after what was promised, by ride; those in time are left out."""
-    found = arrivals(legs, at)
+    """Return the expected delay in minutes by ride id, without rides that are on time."""
+    arrival_times = arrivals(legs, at)
     behind = {
-        leg.errand.ride_id: found[leg.errand.ride_id] - leg.errand.latest_pickup_at
+        leg.errand.ride_id: arrival_times[leg.errand.ride_id] - leg.errand.latest_pickup_at
         for leg in legs
-        if leg.errand.ride_id in found
+        if leg.errand.ride_id in arrival_times
     }
     return {ride_id: math.ceil(late / _MINUTE) for ride_id, late in behind.items() if late > dt.timedelta(0)}
 

@@ -1,6 +1,6 @@
-"""The conditions of transitions, one pure function each: what is asked for, and why it is not met, in words.
+"""The guards of transitions: one pure function each, which returns the message if the guard is not met.
 
-`services.guards.facts_of` gathers what they look at.
+`services.guards.facts_of` reads the facts from the database.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,10 +14,10 @@ from lib.messages import Message, Template, all_of, ngettext_lazy
 from lib.messages import gettext_lazy as _
 
 CORRECTION_WINDOW = timedelta(hours=72)  # `correctionWindowHours`
-# Minutes to wait before a no-show where the facility has not set its own (Veyo waits 5 or 10, V2).
+# Minutes to wait before a no-show where the facility has not set its own.
 WAIT_AT_HOME_MINUTES = 5
 WAIT_AT_FACILITY_MINUTES = 10
-WAIT_ON_RELEASE_MINUTES = 15  # discharges and will-call: the rider was not told a minute
+WAIT_ON_RELEASE_MINUTES = 15  # discharges and will-call: the rider was given no exact time
 
 # Someone is tied down in these; a sliding chair or stretcher kills.
 SECURED: Final = frozenset(
@@ -49,7 +49,7 @@ _ATTEMPTS: Final = ngettext_lazy(
 
 @dataclass(frozen=True, slots=True)
 class ContactAttempt:
-    """A try to reach somebody at the pickup; `contacted` is "rider" or "facility"."""
+    """An attempt to reach the rider or the facility at the pickup; `contacted` is "rider" or "facility"."""
 
     at: datetime
     contacted: str
@@ -135,12 +135,12 @@ def _vehicle_in_service(facts: Facts) -> Template | None:
 
 def held_back_by(checklist: Mapping[str, Any], *, oxygen_uses: bool) -> list[str]:
     """Name the open items of a discharge's checklist without which the patient does not leave."""
-    wanted = ["orderSigned", *(["oxygenDelivered"] if oxygen_uses else [])]
-    return [item for item in wanted if checklist.get(item) is not True]
+    required = ["orderSigned", *(["oxygenDelivered"] if oxygen_uses else [])]
+    return [item for item in required if checklist.get(item) is not True]
 
 
 def _discharge_checklist(facts: Facts) -> Template | None:
-    """Asked when a will-call is released, or else when the vehicle departs."""
+    """Checked when a will-call ride is released, otherwise when the vehicle departs."""
     if facts.service_type != "hospital_discharge" or facts.ready_at is not None:
         return None
     held_back = held_back_by(facts.discharge_checklist, oxygen_uses=facts.oxygen_uses)
@@ -223,5 +223,5 @@ CHECKS: Final[Mapping[Guard, Callable[[Facts], Template | None]]] = {
 
 
 def failed(guards: Iterable[Guard], facts: Facts) -> list[Failed]:
-    """List every guard that is not met, in the order given: the caller sees all of them at once."""
+    """List all guards that are not met, in the order of `guards`."""
     return [Failed(guard, message) for guard in guards if (message := CHECKS[guard](facts)) is not None]

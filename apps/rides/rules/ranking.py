@@ -12,13 +12,13 @@ from lib.messages import Message, Text, listed, ngettext_lazy
 from lib.messages import gettext_lazy as _
 
 # Everything is weighed in minutes of empty driving, the one thing every dispatcher can judge.
-MINUTES_IF_UNLOCATED: Final = 30.0  # nobody knows where the driver is: as far as across town
+MINUTES_IF_UNLOCATED: Final = 30.0  # the position of the driver is unknown: as if across town
 MINUTES_PER_STEP_OF_OVERKILL: Final = 30.0  # a stretcher van sent for a walking rider is missed elsewhere
-MINUTES_FOR_PREFERRED: Final = 30.0  # taken off: the rider asked for this driver
-MINUTES_PER_SHARED_RIDE: Final = 2.0  # taken off: who has driven the rider before knows door and stairs
+MINUTES_FOR_PREFERRED: Final = 30.0  # subtracted: the rider prefers this driver
+MINUTES_PER_SHARED_RIDE: Final = 2.0  # subtracted: the driver knows the rider and the place
 MOST_SHARED_RIDES: Final = 8
 TIGHT_MINUTES: Final = 15.0  # less spare time than this before the pickup costs what is missing
-MINUTES_PER_SOFT_VIOLATION: Final = 120.0  # never before a driver against whom nothing stands nearby
+MINUTES_PER_SOFT_VIOLATION: Final = 120.0  # ranks behind any driver nearby without a violation
 
 # What a vehicle can carry, in steps; the ride's own step is the lowest that serves it.
 _STEP_OF_TYPE: Final = {"wheelchair_van": 1, "stretcher_van": 2, "bls_ambulance": 3}
@@ -31,7 +31,7 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Approach:
-    """How a driver would come to the pickup: the minutes to spare (None: free all day) and from where."""
+    """How a driver would get to the pickup: free minutes before (None: free all day), and from where."""
 
     free_minutes: int | None
     miles: float | None
@@ -40,14 +40,14 @@ class Approach:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A lower cost is a better candidate; `reason` tells a dispatcher why, naming nobody."""
+    """A lower cost is a better candidate; `reason` explains it to a dispatcher and names no person."""
 
     cost_minutes: float
     reason: Text
 
 
 def approach(needs: RideNeeds, driver: DriverFacts, *, last_seen: Place | None, home_base: Place | None) -> Approach:
-    """Find where the driver comes from: the ride before, else where they were last seen, else their home base."""
+    """Find the origin of the driver: the previous drop-off, else the last location, else the home base."""
     begins_at: datetime = needs.errand.span.starts_at
     earlier = [errand for errand in driver.errands if errand.span.starts_at <= begins_at]
     before = max(earlier, key=lambda errand: errand.span.ends_at, default=None)
@@ -65,9 +65,9 @@ def approach(needs: RideNeeds, driver: DriverFacts, *, last_seen: Place | None, 
 
 
 def overkill(needs: RideNeeds, vehicle: VehicleFacts) -> int:
-    """Count the steps by which the vehicle can do more than the ride asks."""
-    asked = 3 if needs.ambulance else 2 if needs.on_stretcher else 1 if needs.in_chair else 0
-    return max(0, _STEP_OF_TYPE.get(vehicle.type, 0) - asked)
+    """Count the classes by which the vehicle exceeds what the ride needs."""
+    needed = 3 if needs.ambulance else 2 if needs.on_stretcher else 1 if needs.in_chair else 0
+    return max(0, _STEP_OF_TYPE.get(vehicle.type, 0) - needed)
 
 
 def score(
@@ -77,9 +77,9 @@ def score(
     way: Approach,
     *,
     shared_rides: int,
-    found: list[Violation],
+    violations: list[Violation],
 ) -> Score:
-    """Weigh a candidate.  `shared_rides` counts the completed rides of this driver with this rider."""
+    """Score a candidate.  `shared_rides` counts the completed rides of this driver with this rider."""
     preferred = driver.id in needs.preferred_driver_ids
     too_much = overkill(needs, vehicle) if vehicle is not None else 0
     cost = MINUTES_IF_UNLOCATED if way.miles is None else way.miles / AVERAGE_MPH * 60
@@ -88,7 +88,7 @@ def score(
     cost += too_much * MINUTES_PER_STEP_OF_OVERKILL
     cost -= MINUTES_FOR_PREFERRED if preferred else 0
     cost -= min(shared_rides, MOST_SHARED_RIDES) * MINUTES_PER_SHARED_RIDE
-    cost += MINUTES_PER_SOFT_VIOLATION * sum(violation.kind is Kind.SOFT for violation in found)
+    cost += MINUTES_PER_SOFT_VIOLATION * sum(violation.kind is Kind.SOFT for violation in violations)
     return Score(round(cost, 1), _in_words(way, vehicle, too_much, preferred=preferred, shared_rides=shared_rides))
 
 

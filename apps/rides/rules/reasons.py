@@ -90,7 +90,7 @@ FAULT_OF_NO_SHOW: Final[Mapping[str, Fault]] = {
     "bad_pickup_details": _F.NONE,
 }
 
-# Why a driver was taken off, or a rider moved to another vehicle; the ride goes on, so nobody is at fault for its end.
+# Reasons for unassigning a driver or for a transfer to another vehicle.  The ride goes on, so there is no fault.
 UNASSIGN_REASONS: Final = (
     "driver_declined",
     "driver_released",
@@ -106,11 +106,11 @@ UNASSIGN_REASONS: Final = (
     "other",
 )
 
-# These actions on board are the only ones that mean the ride was abandoned with the rider in the vehicle (T28).
+# The reasons for ending a ride with the rider on board.
 ABORT_REASONS: Final = ("aborted_medical_emergency", "aborted_safety", "returned_to_origin")
-# T24: giving a ride back from the door.
+# For unassigning after arrival at the pickup.
 AT_DOOR_UNASSIGN_REASONS: Final = ("accommodation_mismatch", "vehicle_breakdown")
-# T14, T19, T23: once a driver is on the ride, failing it is the provider's doing; what is not, is a cancellation.
+# Once a driver is assigned, an unfulfilled ride is the provider's fault; any other end is a cancellation.
 PROVIDER_REASONS: Final = tuple(
     code for code, fault in FAULT_OF_FAILURE.items() if fault is Fault.PROVIDER or code == "other"
 )

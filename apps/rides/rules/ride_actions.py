@@ -1,7 +1,6 @@
-"""What a reader may do with a ride as it stands: read off the table of transitions, for pages that offer it.
+"""The actions that pages offer on a ride, derived from the table of transitions.
 
-Services ask again, under the lock; a page that offers less than they allow would hide a way, one that offers more
-would lead into a refusal.
+Services check again under the lock; the pages offer exactly what the services allow.
 """
 
 from datetime import datetime
@@ -28,8 +27,8 @@ class RideAction(StrEnum):
     ANSWER = "answer"  # where an exception asks for one
 
 
-class Standing(Protocol):
-    """The columns of a ride that matter here."""
+class RideStatusFields(Protocol):
+    """The columns of a ride that decide about its actions."""
 
     status: str
     will_call: bool
@@ -45,10 +44,10 @@ _STEPS: Final[dict[RideAction, tuple[Action, ...]]] = {
     RideAction.UNFULFILLED: (Action.TURN_DOWN, Action.MARK_UNFULFILLED, Action.ABORT),
 }
 _S: Final = RideStatus
-# Until somebody has been sent whoever books may change what was booked.
+# The booking role may change a ride until a driver is assigned.
 _BEFORE_ASSIGNMENT: Final = frozenset({_S.REQUESTED, _S.SCHEDULED})
 _RELEASABLE: Final = frozenset({_S.SCHEDULED, _S.ASSIGNED})
-# Moments of the road that can be entered by hand, those to come first; one that has passed is completed or set right.
+# Milestones that can be entered manually, upcoming ones first; past ones can be completed or corrected.
 MOMENTS: Final[dict[str, tuple[str, ...]]] = {
     _S.ASSIGNED: ("departed", "arrived_pickup"),
     _S.EN_ROUTE: ("arrived_pickup", "departed"),
@@ -58,27 +57,27 @@ MOMENTS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def allowed_actions(ride: Standing, by: Principal) -> frozenset[RideAction]:
-    """List what the reader may do now."""
+def allowed_actions(ride: RideStatusFields, by: Principal) -> frozenset[RideAction]:
+    """Return the actions that the user may take now."""
     if by.provider_ids is not None:
         return frozenset()  # fleets report through their own systems
     status = RideStatus(ride.status)
-    found = {deed for deed, steps in _STEPS.items() if any(_permits(status, step, by) for step in steps)}
+    actions = {action for action, steps in _STEPS.items() if any(_permits(status, step, by) for step in steps)}
     if by.has_scope(Scope.RIDES_STATUS) and status in MOMENTS:
-        found.add(RideAction.MOMENT)
+        actions.add(RideAction.MOMENT)
     if by.has_scope(Scope.RIDES_WRITE) and (status in _BEFORE_ASSIGNMENT or by.has_scope(Scope.ASSIGNMENTS_WRITE)):
-        found.add(RideAction.NOTES)
+        actions.add(RideAction.NOTES)
     releases = by.has_scope(Scope.RIDES_WRITE) or by.has_scope(Scope.RIDES_STATUS)
     if ride.will_call and status in _RELEASABLE and releases:
-        found.add(RideAction.READY if ride.ready_at is None else RideAction.UNREADY)
+        actions.add(RideAction.READY if ride.ready_at is None else RideAction.UNREADY)
     if by.has_scope(Scope.RIDES_CORRECT) and status in TERMINAL:
-        found.add(RideAction.CORRECT)
-    return frozenset(found)
+        actions.add(RideAction.CORRECT)
+    return frozenset(actions)
 
 
-def step_to(deed: RideAction, status: RideStatus) -> Action | None:
-    """Name the step that a deed is from this status; None: there is none."""
-    return next((step for step in _STEPS[deed] if (status, step) in BY_ACTION), None)
+def step_to(action: RideAction, status: RideStatus) -> Action | None:
+    """Return the transition of an action from this status; None: there is none."""
+    return next((step for step in _STEPS[action] if (status, step) in BY_ACTION), None)
 
 
 def _permits(status: RideStatus, step: Action, by: Principal) -> bool:

@@ -63,7 +63,7 @@ class StatusReport:
 
     @property
     def odometer_at_pickup(self) -> Decimal | None:
-        """What the odometer said when the rider boarded: of a report that goes on to the delivery, not `odometer`."""
+        """The odometer at boarding: `odometer` of a report of boarding, else `odometer_start`."""
         boards = self.status is RideStatus.IN_PROGRESS
         return self.odometer if boards and self.odometer_start is None else self.odometer_start
 
@@ -89,16 +89,17 @@ _OF_BOARDING: Final = frozenset({"odometer_start", "signatures"})
 
 
 def misplaced(report: StatusReport, *, corrects: bool) -> list[str]:
-    """List the parts of a report that would be lost, as its status has no use for them; in the order of the table.
+    """List the parts of a report that do not apply to its status, in the order of `TAKEN_WITH`.
 
-    A source of miles needs the miles.  `corrects`: the ride has ended and goes back to where it was, which takes a
-    reason and nothing from the road.
+    A source of miles needs the miles.  `corrects`: the report takes back the end of a ride, so only a reason applies.
     """
     boards = any(moment.type == "boarded" for moment in report.milestones)
-    given = [name for name in TAKEN_WITH if getattr(report, name) not in (None, "", ())]
+    present = [name for name in TAKEN_WITH if getattr(report, name) not in (None, "", ())]
     if corrects:
-        return [name for name in given if name != "reason_code"]
-    lost = [name for name in given if report.status not in TAKEN_WITH[name] and not (boards and name in _OF_BOARDING)]
-    if report.loaded_miles is None and report.loaded_miles_source and "loaded_miles_source" not in lost:
-        lost.append("loaded_miles_source")
-    return lost
+        return [name for name in present if name != "reason_code"]
+    unused = [
+        name for name in present if report.status not in TAKEN_WITH[name] and not (boards and name in _OF_BOARDING)
+    ]
+    if report.loaded_miles is None and report.loaded_miles_source and "loaded_miles_source" not in unused:
+        unused.append("loaded_miles_source")
+    return unused

@@ -1,7 +1,4 @@
-"""How a ride stands at a moment: whether it is late, and whether a will-call leg waits.  Pure.
-
-The fast list says the same in SQL (queries/ride_list.py); a test holds the two together.
-"""
+"""Whether a ride is late, and whether a will-call leg is waiting for its release.  Pure."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -23,7 +20,7 @@ class ReleaseState(StrEnum):
 
 
 class Timed(Protocol):
-    """The columns of a ride that matter here."""
+    """The columns of a ride that these rules use."""
 
     status: str
     will_call: bool
@@ -35,21 +32,21 @@ class Timed(Protocol):
 
 
 def promised_at(ride: Timed) -> datetime:
-    """Say when the ride was promised at the latest: P of the figures, plus the window."""
+    """Return the latest promised pickup: the end of the window, or the time promised at the release of a will-call."""
     return ride.promised_pickup_by if ride.will_call and ride.promised_pickup_by else ride.window_ends_at
 
 
 def late_minutes(ride: Timed, at: datetime) -> int | None:
-    """Count the whole minutes by which the vehicle came, or is by now, after what was promised; None: not late.
+    """Return by how many whole minutes the vehicle arrived late, or is late so far; None: not late.
 
-    Promised is the end of the window, and for will-call the time promised at release; a leg nobody has released is not
-    late.  A ride that ended without an arrival is not judged.
+    The limit is the end of the window, or for a will-call the time promised at its release: an unreleased leg is not
+    late.  None for a ride that ended without an arrival.
     """
     due = ride.promised_pickup_by if ride.will_call else ride.window_ends_at
-    seen = ride.arrived_pickup_at or (at if ride.status in AWAITING_VEHICLE else None)
-    if due is None or seen is None or seen <= due:
+    arrived_at = ride.arrived_pickup_at or (at if ride.status in AWAITING_VEHICLE else None)
+    if due is None or arrived_at is None or arrived_at <= due:
         return None
-    return int((seen - due).total_seconds() // 60)
+    return int((arrived_at - due).total_seconds() // 60)
 
 
 def release_state(ride: Timed, at: datetime) -> ReleaseState:
@@ -62,6 +59,6 @@ def release_state(ride: Timed, at: datetime) -> ReleaseState:
 
 
 def is_ticking(ride: Timed, at: datetime) -> bool:
-    """Say whether the clock alone has changed how the ride stands since its row was written, and may go on so."""
-    waited_for = ride.arrived_pickup_at is None and late_minutes(ride, at) is not None
-    return waited_for or release_state(ride, at) is ReleaseState.EXPIRED
+    """Return whether lateness or expiry of the ride changes with time alone, without a change of its row."""
+    is_awaited = ride.arrived_pickup_at is None and late_minutes(ride, at) is not None
+    return is_awaited or release_state(ride, at) is ReleaseState.EXPIRED

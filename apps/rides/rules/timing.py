@@ -18,11 +18,11 @@ WILL_CALL_EXPIRES: Final = time(23, 59)  # local, as Uber Health does; not a pla
 CONFIRM_WITHIN: Final = timedelta(minutes=30)  # in working hours; policy default
 TREATMENT_MINUTES: Final = 240  # of dialysis
 POST_TREATMENT_MINUTES: Final = 30
-VISIT_MINUTES: Final = 60  # of anything else that one is brought to; policy, not fact
-LEAD_STEP: Final = 5  # minutes: pickups are told to people, and people think in fives
-SHORTEST_RIDE: Final = timedelta(minutes=30)  # how long a ride of unknown length keeps its rider busy, at least
-ROAD_FACTOR: Final = 1.3  # road miles per straight mile in US metro areas; policy, not fact
-AVERAGE_MPH: Final = 24.0  # door to door in town; policy, not fact
+VISIT_MINUTES: Final = 60  # of any other visit; our policy
+LEAD_STEP: Final = 5  # minutes: pickup times are rounded to five minutes for people
+SHORTEST_RIDE: Final = timedelta(minutes=30)  # at least, if the length is unknown
+ROAD_FACTOR: Final = 1.3  # road miles per straight mile in US metro areas; our assumption
+AVERAGE_MPH: Final = 24.0  # including stops, in town; our assumption
 
 PRIORITY_OF_SERVICE: Final[Mapping[str, str]] = {"dialysis": "life_sustaining", "hospital_discharge": "time_critical"}
 
@@ -48,7 +48,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Every instant and day that follows from what was asked."""
+    """All instants and days that are derived from a booking."""
 
     zone: str
     service_date: date
@@ -102,7 +102,7 @@ def pickup_window(
 
 
 def will_call_expires_at(pickup_at: datetime, zone: str) -> datetime:
-    """Say when an unreleased will-call leg is given up: 23:59 local on its day, never before its estimate."""
+    """Return when an unreleased will-call leg expires: 23:59 local on its day, never before its estimated pickup."""
     return max(
         opening_hours.local_instant(local_day(pickup_at, zone), WILL_CALL_EXPIRES, zone=zone), pickup_at.astimezone(UTC)
     )

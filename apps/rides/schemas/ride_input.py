@@ -22,7 +22,7 @@ MAX_MINUTES = 24 * 60
 
 
 class Shaped(In):
-    """An object that is stored as it is shown: `validated_data` keeps the keys of the wire."""
+    """An object that is stored in the shape of the API: `validated_data` has the keys of the request."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         return {camel(name): _plain(value) for name, value in super().to_internal_value(data).items()}
@@ -47,7 +47,7 @@ class CompanionsIn(Shaped):
 
 
 class DischargePlannerIn(Shaped):
-    """Somebody to ask."""
+    """A person to contact."""
 
     name = fields.Text(max_length=100)
     phone = fields.Phone(required=False)
@@ -156,7 +156,7 @@ class RideExternalIdIn(In):
 
 
 class RequestedByIn(Shaped):
-    """Who asked for the ride."""
+    """Who requested the ride."""
 
     user_id = fields.Text(max_length=100, required=False)
     name = fields.Text(max_length=100, required=False)
@@ -179,9 +179,9 @@ class ReturnLegIn(In):
 
 
 class AskedIn(In):
-    """What is asked for of a ride, booked or changed."""
+    """The fields of a booking or a change."""
 
-    kept = True
+    reusable = True
     pickup_time = fields.Instant(source="pickup_at", required=False)
     pickup = StopWithAccessIn(required=False)
     dropoff = StopWithAccessIn(required=False)
@@ -246,21 +246,21 @@ class RideIn(AskedIn):
 
 def draft_of(body: dict[str, Any]) -> RideDraft:
     """Turn a parsed booking into a draft."""
-    asked = _parts(body)
-    if asked.get("return_leg") is not None:
-        asked["return_leg"] = ReturnLeg(**_parts(asked["return_leg"]))
-    return RideDraft(**{key: value for key, value in asked.items() if value is not None})
+    parts = _parts(body)
+    if parts.get("return_leg") is not None:
+        parts["return_leg"] = ReturnLeg(**_parts(parts["return_leg"]))
+    return RideDraft(**{key: value for key, value in parts.items() if value is not None})
 
 
 def _parts(body: dict[str, Any]) -> dict[str, Any]:
-    asked = dict(body)
-    if asked.get("payment") is not None:
-        asked["payment"] = Payment(**asked["payment"])
-    if asked.get("notes") is not None:
-        asked["notes"] = Notes(**asked["notes"])
-    if asked.get("external_ids") is not None:
-        asked["external_ids"] = tuple(ExternalName(**one) for one in asked["external_ids"])
-    return asked
+    parts = dict(body)
+    if parts.get("payment") is not None:
+        parts["payment"] = Payment(**parts["payment"])
+    if parts.get("notes") is not None:
+        parts["notes"] = Notes(**parts["notes"])
+    if parts.get("external_ids") is not None:
+        parts["external_ids"] = tuple(ExternalName(**name) for name in parts["external_ids"])
+    return parts
 
 
 def changes_of(body: dict[str, Any]) -> dict[str, Any]:
@@ -269,7 +269,7 @@ def changes_of(body: dict[str, Any]) -> dict[str, Any]:
     allow_duplicate = changes.pop("allow_duplicate", False)
     override = Override(changes.pop("override", False), changes.pop("override_reason", ""))
     if "external_ids" in changes:
-        changes["external_ids"] = tuple(ExternalName(**one) for one in changes["external_ids"])
+        changes["external_ids"] = tuple(ExternalName(**name) for name in changes["external_ids"])
     return {"changes": changes, "allow_duplicate": allow_duplicate, "override": override}
 
 

@@ -1,6 +1,6 @@
-"""The ride as the API shows it.  Also the body of ride webhooks.
+"""The ride in the API and in webhooks.
 
-`RideRow` is what lists show (queries/ride_list.py makes the same without a serializer); `RideOut`, a single ride, adds
+`RideRow` is the ride in lists (queries/ride_list.py builds it without a serializer); `RideOut`, a single ride, adds
 milestones, assignment and linked legs.  Context: `disclosure` says what the caller sees, `at` is the moment of derived
 fields, `external_ids` maps ride ids to rows of ExternalId.
 """
@@ -39,7 +39,7 @@ from lib.api.serializers import Out
 
 
 class RideRow(Out):
-    """A ride in a list; what the caller's PHI level does not reach is left out."""
+    """A ride in a list, without the fields above the caller's PHI level."""
 
     may_lack_keys = True
 
@@ -74,8 +74,8 @@ class RideRow(Out):
     release_state = serializers.SerializerMethodField("show_release_state")
     confirm_by = fields.Instant(
         allow_null=True,
-        help_text="Of a request: by when it is to be answered. 30 minutes in which its facility is open, and at the "
-        "latest the pickup time, but no less than 30 minutes.",
+        help_text="Of a request: the deadline for its confirmation. 30 minutes in opening hours of the facility, at "
+        "the latest the pickup time, but never less than 30 minutes.",
     )
     provider_id = fields.Uuid(allow_null=True)
     driver_id = fields.Uuid(allow_null=True)
@@ -177,9 +177,9 @@ class RideRow(Out):
 
     @extend_schema_field(RideExternalIdOut(many=True))
     def show_external_ids(self, ride: Ride) -> list[dict[str, str]]:
-        return [RideExternalIdOut(one).data for one in self.context["external_ids"].get(ride.pk, ())]
+        return [RideExternalIdOut(external_id).data for external_id in self.context["external_ids"].get(ride.pk, ())]
 
-    # Stored as they are shown: nothing to convert, only a shape to tell.
+    # Stored in the shape of the API: these methods only declare the schema.
     @extend_schema_field(RideStopOut)
     def show_pickup(self, ride: Ride) -> dict[str, Any]:
         return dict(ride.pickup)
@@ -220,7 +220,7 @@ class RideRow(Out):
 
 
 class MilestoneOut(Out):
-    """A moment of a ride, and who says so; a voided one was replaced by a later word."""
+    """A milestone of a ride and its source; a voided one was replaced by a later report."""
 
     may_lack_keys = True
 
@@ -250,7 +250,7 @@ class MilestoneOut(Out):
 
 
 class CurrentAssignmentOut(Out):
-    """The driver and vehicle on a ride; planners see whom to look for, not more."""
+    """The driver and vehicle of a ride: what a planner needs to recognize them, not more."""
 
     driver_id = fields.Uuid()
     vehicle_id = fields.Uuid()
@@ -277,7 +277,7 @@ class CurrentAssignmentOut(Out):
 class RideOut(RideRow):
     """A ride.  Context adds `milestones`, `assignment` and `linked_ride_ids`, all of this ride."""
 
-    kept = True
+    reusable = True
 
     payer = RidePaymentOut(source="*")
     linked_ride_ids = serializers.SerializerMethodField("show_linked_ride_ids")
@@ -290,7 +290,7 @@ class RideOut(RideRow):
 
     @extend_schema_field(fields.Listed(child=fields.Uuid()))
     def show_linked_ride_ids(self, ride: Ride) -> list[str]:
-        return [str(one) for one in self.context["linked_ride_ids"]]
+        return [str(ride_id) for ride_id in self.context["linked_ride_ids"]]
 
     @extend_schema_field(MilestoneOut(many=True))
     def show_milestones(self, ride: Ride) -> list[dict[str, Any]]:
@@ -302,11 +302,11 @@ class RideOut(RideRow):
         return None if assignment is None else dict(CurrentAssignmentOut(assignment).data)
 
     def to_representation(self, instance: Ride) -> dict[str, Any]:
-        shown = super().to_representation(instance)
+        representation = super().to_representation(instance)
         if self.context["disclosure"].door_codes:
             for name, sealed in (("pickup", instance.pickup_access), ("dropoff", instance.dropoff_access)):
-                shown[name] = {**shown[name], **legs.opened_access(sealed)}
-        return shown
+                representation[name] = {**representation[name], **legs.opened_access(sealed)}
+        return representation
 
 
 def context_of(belongings: Belongings, *, of: Ride, by: Principal, at: datetime) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class RideExternalIdOut(OutShape):
 
 
 class RideStopOut(StopOut):
-    """A stop of a ride, as far as the caller's PHI level goes; door codes for those who go there."""
+    """A stop of a ride at the caller's PHI level; access codes only for callers who dispatch or drive."""
 
     may_lack_keys = True
 
