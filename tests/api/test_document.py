@@ -61,7 +61,7 @@ def test_document_is_valid_and_made_without_warnings() -> None:
 
     assert not GENERATOR_STATS
     assert document()["openapi"] == "3.1.0"
-    assert "nullable" not in json.dumps(document())
+    assert '"nullable"' not in json.dumps(document())
 
 
 def test_every_route_is_in_the_document() -> None:
