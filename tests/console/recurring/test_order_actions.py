@@ -16,11 +16,11 @@ from apps.rides.services import booking, editing
 from lib.access import system
 from lib.errors import NotFound
 from lib.messages import Message
+from tests.console.recurring.visiting import page_of, send
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
 from tests.recurring import cast
 from tests.recurring.cast import MONDAY
-from tests.recurring.console.visiting import page_of, send
 from tests.rides.drafts import draft
 
 pytestmark = pytest.mark.django_db

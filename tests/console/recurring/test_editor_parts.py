@@ -17,11 +17,11 @@ from apps.riders.models import Rider
 from lib.access import system
 from lib.ids import uuid7
 from tests import factories
+from tests.console.recurring.visiting import BASE, change_series, page_of
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
 from tests.recurring import cast
 from tests.recurring.cast import MONDAY
-from tests.recurring.console.visiting import BASE, change_series, page_of
 from tests.rides.drafts import HOME
 
 pytestmark = pytest.mark.django_db

@@ -14,10 +14,10 @@ from apps.accounts.rules.roles import PHI_OF_USER, UserRole
 from apps.audit.models import AuditEntry
 from apps.recurring.models import CalendarLink, StandingOrder
 from lib.access import Phi
+from tests.console.recurring.visiting import BASE, page_of
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
 from tests.recurring import cast
-from tests.recurring.console.visiting import BASE, page_of
 
 pytestmark = pytest.mark.django_db
 

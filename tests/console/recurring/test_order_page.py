@@ -18,11 +18,11 @@ from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.rides.models import Ride
 from lib.access import system
 from tests import factories
+from tests.console.recurring.visiting import cell, page_of
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
 from tests.recurring import cast
 from tests.recurring.cast import MONDAY
-from tests.recurring.console.visiting import cell, page_of
 from tests.rides.drafts import HOME
 
 pytestmark = pytest.mark.django_db

@@ -20,11 +20,11 @@ from lib.errors import NotFound
 from lib.ids import uuid7
 from lib.messages import Message
 from tests import factories
+from tests.console.recurring.visiting import BASE, change_series, page_of
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
 from tests.recurring import cast
 from tests.recurring.cast import MONDAY
-from tests.recurring.console.visiting import BASE, change_series, page_of
 from tests.rides.drafts import HOME
 
 pytestmark = pytest.mark.django_db

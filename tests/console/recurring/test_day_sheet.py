@@ -19,11 +19,11 @@ from apps.riders.models import Rider
 from apps.rides.models import Ride
 from lib.access import system
 from tests import factories
+from tests.console.recurring.visiting import BASE
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
 from tests.recurring import cast
 from tests.recurring.cast import MONDAY
-from tests.recurring.console.visiting import BASE
 
 pytestmark = pytest.mark.django_db
 
