@@ -24,7 +24,6 @@ import pytest
 from django.utils import timezone
 
 from apps.webhooks.models import Attempt, Delivery, Endpoint
-from apps.webhooks.queries import keys
 from apps.webhooks.rules.event_types import CATALOGUE
 from apps.webhooks.rules.payloads import MAX_BYTES
 from apps.webhooks.rules.schedule import DELAYS
@@ -209,7 +208,7 @@ def test_public_key_verifies_what_is_delivered_and_nothing_else(receiver: Receiv
     made.event()
     made.work()
     (got,) = receiver.got
-    published = json.loads(json.dumps(keys.jwks(at=timezone.now())))
+    published = json.loads(json.dumps(secrets.jwks(at=timezone.now())))
 
     verdicts = [
         _judge(language, got.headers, got.body, published),

@@ -7,7 +7,6 @@ from django.core.management import call_command
 
 from apps.audit.models import AuditEntry
 from apps.webhooks.models import Endpoint, EndpointSecret, SigningKey
-from apps.webhooks.queries.keys import SHOWN_AFTER_RETIRING, jwks, present_signer
 from apps.webhooks.services import secrets
 from lib.access import system
 from lib.errors import InvalidInput
@@ -89,11 +88,11 @@ def test_wrong_secret_leaves_the_present_one() -> None:
 
 
 def test_deployment_has_one_key_and_makes_it_once() -> None:
-    assert present_signer() is None
+    assert secrets.current_signer() is None
 
     first, again = secrets.ensure_signing_key(at=NOW), secrets.ensure_signing_key(at=NOW + HOUR)
 
-    signer = present_signer()
+    signer = secrets.current_signer()
     assert first == again == SigningKey.objects.get()
     assert signer is not None
     signer.key.public_key().verify(signer.key.sign(b"content"), b"content")
@@ -108,7 +107,10 @@ def test_rotated_key_is_shown_for_a_week_and_workers_read_anew() -> None:
 
     versions = dict(Endpoint.objects.values_list("pk", "version"))
     assert versions == {asymmetric.pk: 2, other.pk: 1}
-    ids = [[key["kid"] for key in jwks(at=at)["keys"]] for at in (NOW + HOUR, NOW + HOUR + SHOWN_AFTER_RETIRING)]
+    ids = [
+        [key["kid"] for key in secrets.jwks(at=at)["keys"]]
+        for at in (NOW + HOUR, NOW + HOUR + secrets.RETIRED_KEY_LISTED_FOR)
+    ]
     assert ids == [[str(newer.pk), str(older.pk)], [str(newer.pk)]]
     assert AuditEntry.objects.get().action == "webhooks.rotate_signing_key"
 
@@ -121,7 +123,7 @@ def test_operator_rotates_the_key_by_a_command(capsys: pytest.CaptureFixture[str
 
     second = SigningKey.objects.get(retired_at__isnull=True)
     endpoint.refresh_from_db()
-    assert [one["kid"] for one in jwks(at=NOW)["keys"]] == [str(second.pk), str(first.pk)]
+    assert [one["kid"] for one in secrets.jwks(at=NOW)["keys"]] == [str(second.pk), str(first.pk)]
     assert endpoint.version == 2  # workers sign with the new one from now on
     assert AuditEntry.objects.get().action == "webhooks.rotate_signing_key"
-    assert capsys.readouterr().out == f"Key {second.pk} signs from now on; earlier ones are shown for 7 days.\n"
+    assert capsys.readouterr().out == f"Key {second.pk} signs from now on; earlier ones are listed for 7 days.\n"

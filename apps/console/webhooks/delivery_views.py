@@ -1,4 +1,4 @@
-"""Deliveries: what was sent, what came of it, and sending it again."""
+"""Pages of deliveries: list, details, resend and cancel."""
 
 import json
 from datetime import datetime, timedelta
@@ -45,8 +45,8 @@ LIST: Final = Listing(
         "next": gettext_lazy("Next attempt"),
     },
 )
-SOON: Final = timedelta(seconds=30)  # what is due by then is looked at every second
-MOST_AT_ONCE: Final = max(LIST.sizes)  # as many as can be ticked on a page
+SOON: Final = timedelta(seconds=30)  # pages poll every second for a delivery that is due by then
+MAX_SELECTED: Final = max(LIST.sizes)  # the longest page of the list
 _CANCELLABLE: Final = (Delivery.Status.PENDING, Delivery.Status.HELD)
 
 
@@ -57,9 +57,9 @@ def deliveries(request: HttpRequest) -> HttpResponse:
     by = principal_of(request)
     read = filters(by)
     form = cast(DeliveryFilter, read(request.GET))
-    found = queries.found(form.criteria(), by=by) if form.is_valid() else Delivery.objects.none()
+    rows = queries.find(form.criteria(), by=by) if form.is_valid() else Delivery.objects.none()
     shown = arranged(request, LIST, form.known())
-    page = page_by_keys(found.select_related("endpoint"), queries.ORDERS[shown.sort], shown.after, size=shown.rows)
+    page = page_by_keys(rows.select_related("endpoint"), queries.ORDERS[shown.sort], shown.after, size=shown.rows)
     context = {
         "form": form,
         "shown": shown,
@@ -72,34 +72,34 @@ def deliveries(request: HttpRequest) -> HttpResponse:
 
 
 def filters(by: Principal) -> Filters:
-    """Give what reads filters of the list.  One query, however many are read."""
+    """Return a factory of filter forms.  One query for any number of forms."""
     endpoints = list(Endpoint.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
     return partial(DeliveryFilter, endpoints=endpoints, statuses=labels.STATUSES)
 
 
 @require_safe
 @require_scope(Scope.WEBHOOKS_MANAGE)
-def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
-    """Show a delivery with its attempts; whose data it shows is recorded."""
+def show_delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    """Show a delivery with its attempts; access to riders' data is recorded in the audit log."""
     by = principal_of(request)
-    found = _found(delivery_id, by)
-    shown = queries.show(found, by=by)
-    if shown.sensitive and not shown.redacted:
+    delivery = _get(delivery_id, by)
+    view = queries.view_of(delivery, by=by)
+    if view.sensitive and not view.redacted:
         record_read(
             by=by,
             action="webhooks.read_delivery",
             subject_type="delivery",
             subject_id=delivery_id,
-            rider_ids=shown.rider_ids,
+            rider_ids=view.rider_ids,
         )
-    others = queries.found(queries.DeliveryCriteria(endpoint_id=found.endpoint_id, event_id=found.event_id), by=by)
+    others = queries.find(queries.DeliveryCriteria(endpoint_id=delivery.endpoint_id, event_id=delivery.event_id), by=by)
     context = {
-        "shown": shown,
-        "body": _pretty(shown.body),
-        "about": CATALOGUE[found.event_type].description if found.event_type in CATALOGUE else "",
-        "others": [(one, labels.STATUSES[one.status]) for one in others.exclude(pk=found.pk).order_by("-pk")],
-        "cancellable": found.status in _CANCELLABLE,
-        **_progress(shown),
+        "shown": view,
+        "body": _pretty(view.body),
+        "about": CATALOGUE[delivery.event_type].description if delivery.event_type in CATALOGUE else "",
+        "others": [(other, labels.STATUSES[other.status]) for other in others.exclude(pk=delivery.pk).order_by("-pk")],
+        "cancellable": delivery.status in _CANCELLABLE,
+        **_progress(view),
     }
     return render(request, "webhooks/delivery.html", context)
 
@@ -107,21 +107,21 @@ def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 @require_safe
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def progress(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
-    """Show how a delivery stands and its attempts; a page asks for this while it waits."""
+    """Show the state and the attempts of a delivery; pages poll this."""
     by = principal_of(request)
-    shown = queries.show(_found(delivery_id, by), by=by)
-    return render(request, "webhooks/delivery_progress.html", {"shown": shown, **_progress(shown)})
+    view = queries.view_of(_get(delivery_id, by), by=by)
+    return render(request, "webhooks/delivery_progress.html", {"shown": view, **_progress(view)})
 
 
 @require_POST
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
-    """Send a delivery again; one that arrived, or waits for its next attempt, only when that is meant."""
+    """Send a delivery again; asks for confirmation if it has arrived or waits for its next attempt."""
     by = principal_of(request)
-    found = _found(delivery_id, by)
+    delivery = _get(delivery_id, by)
     confirmed = "confirm" in request.POST
-    if not confirmed and _warning(found):
-        return _ask(request, [found])
+    if not confirmed and _warning(delivery):
+        return _confirm(request, [delivery])
     try:
         again = recovery.resend(delivery_id=delivery_id, confirmed=confirmed, by=by, at=timezone.now())
     except DomainError as refusal:
@@ -134,25 +134,25 @@ def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def resend_selected(request: HttpRequest) -> HttpResponse:
-    """Send the ticked deliveries again; asks first where one of them would arrive twice or waits anyway.
+    """Send the selected deliveries again; asks for confirmation if one has arrived or is due anyway.
 
-    Leads back to the list as it was: `back` is what its address asked for.
+    Redirects to the list with the query string `back`.
     """
     by = principal_of(request)
-    ids = list(filter(None, map(uuid_or_none, request.POST.getlist("delivery"))))[:MOST_AT_ONCE]
+    ids = list(filter(None, map(uuid_or_none, request.POST.getlist("delivery"))))[:MAX_SELECTED]
     confirmed = "confirm" in request.POST
     if not ids:
         messages.warning(request, _("Tick the deliveries that are to be sent again."))
         return HttpResponseRedirect(_list(request))
-    found = list(Delivery.objects.visible_to(by).select_related("endpoint").filter(pk__in=ids).order_by("pk"))
-    if not confirmed and any(map(_warning, found)):
-        return _ask(request, found)
+    selected = list(Delivery.objects.visible_to(by).select_related("endpoint").filter(pk__in=ids).order_by("pk"))
+    if not confirmed and any(map(_warning, selected)):
+        return _confirm(request, selected)
     resent = recovery.resend_each(delivery_ids=ids, confirmed=confirmed, by=by, at=timezone.now())
     if resent.sent:
-        said = ngettext(
+        text = ngettext(
             "%(count)s delivery is sent again now.", "%(count)s deliveries are sent again now.", resent.sent
         )
-        messages.success(request, said % {"count": resent.sent})
+        messages.success(request, text % {"count": resent.sent})
     for reason, count in resent.refused.items():
         messages.warning(request, _("Not sent again: %(count)s. %(reason)s") % {"count": count, "reason": reason})
     return HttpResponseRedirect(_list(request))
@@ -161,7 +161,7 @@ def resend_selected(request: HttpRequest) -> HttpResponse:
 @require_POST
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def cancel(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
-    """Stop trying a delivery."""
+    """Cancel a delivery."""
     try:
         recovery.cancel(delivery_id=delivery_id, by=principal_of(request), at=timezone.now())
     except NotFound:
@@ -174,16 +174,16 @@ def cancel(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 
 
 def _list(request: HttpRequest) -> str:
-    """Write the address of the list with the filter and the page that the form came from."""
-    asked = QueryDict(request.POST.get("back", "")).urlencode()
-    return reverse("webhook_deliveries") + (f"?{asked}" if asked else "")
+    """Return the URL of the list with the filter and page of the form."""
+    query = QueryDict(request.POST.get("back", "")).urlencode()
+    return reverse("webhook_deliveries") + (f"?{query}" if query else "")
 
 
-def _found(delivery_id: UUID, by: Principal) -> Delivery:
-    found = queries.one(delivery_id, by=by)
-    if found is None:
+def _get(delivery_id: UUID, by: Principal) -> Delivery:
+    delivery = queries.get(delivery_id, by=by)
+    if delivery is None:
         raise Http404
-    return found
+    return delivery
 
 
 def _row(delivery: Delivery) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _row(delivery: Delivery) -> dict[str, Any]:
 
 
 def _warning(delivery: Delivery) -> str:
-    """Say why sending it again has to be meant; "" where nothing speaks against it."""
+    """Return why a resend needs confirmation; "" if it does not."""
     if delivery.status == Delivery.Status.DELIVERED:
         return _("It arrived before: the receiver gets it a second time, with the same event id.")
     if delivery.status == Delivery.Status.PENDING:
@@ -204,33 +204,35 @@ def _warning(delivery: Delivery) -> str:
     return ""
 
 
-def _ask(request: HttpRequest, found: list[Delivery]) -> HttpResponse:
-    rows = [{**_row(delivery), "warning": _warning(delivery)} for delivery in found]
+def _confirm(request: HttpRequest, selected: list[Delivery]) -> HttpResponse:
+    rows = [{**_row(delivery), "warning": _warning(delivery)} for delivery in selected]
     warned = sum(bool(row["warning"]) for row in rows)
     return render(request, "webhooks/resend.html", {"rows": rows, "warned": warned, "list": _list(request)})
 
 
-def _progress(shown: queries.Shown) -> dict[str, Any]:
-    found, now = shown.delivery, timezone.now()
-    next_at, is_left_alone = _next_attempt(found, now)
+def _progress(view: queries.DeliveryView) -> dict[str, Any]:
+    delivery, now = view.delivery, timezone.now()
+    next_at, is_left_alone = _next_attempt(delivery, now)
     due_soon = next_at is not None and next_at <= now + SOON
-    moving = due_soon or found.status == Delivery.Status.IN_FLIGHT
-    open_ = found.status in (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT)
+    moving = due_soon or delivery.status == Delivery.Status.IN_FLIGHT
+    is_open = delivery.status in (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT)
     return {
-        "delivery": found,
-        "badge": labels.STATUSES[found.status],
-        "meaning": labels.MEANINGS[found.status],
-        "trigger": labels.TRIGGERS[found.trigger],
-        "warning": _warning(found),
+        "delivery": delivery,
+        "badge": labels.STATUSES[delivery.status],
+        "meaning": labels.MEANINGS[delivery.status],
+        "trigger": labels.TRIGGERS[delivery.trigger],
+        "warning": _warning(delivery),
         "next_at": next_at,
         "is_left_alone": is_left_alone,
-        "attempts": [(one, labels.result_of(one["code"], one["error"])) for one in reversed(shown.attempts)],
-        "every": (1000 if moving else 15_000) if open_ else 0,
+        "attempts": [
+            (attempt, labels.result_of(attempt["code"], attempt["error"])) for attempt in reversed(view.attempts)
+        ],
+        "every": (1000 if moving else 15_000) if is_open else 0,
     }
 
 
 def _next_attempt(delivery: Delivery, now: datetime) -> tuple[datetime | None, bool]:
-    """Say when it is sent next, and whether its endpoint is left alone until then; tests are sent there anyway."""
+    """Return when it is sent next, and whether an open circuit delays it; tests are sent anyway."""
     due, open_until = delivery.next_attempt_at, delivery.endpoint.health.open_until
     if due is None or open_until is None or open_until <= max(due, now) or delivery.trigger == Delivery.Trigger.TEST:
         return due, False

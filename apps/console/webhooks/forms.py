@@ -1,4 +1,4 @@
-"""Forms about endpoints: what one is to be, its secret, and what to send again."""
+"""Forms of webhook pages: endpoint, secret rotation, recovery and list filters."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta
@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiClient
 from apps.console.webhooks import picker
-from apps.console.webhooks.labels import FOUND
+from apps.console.webhooks.labels import RECOVERY_STATUSES
 from apps.organizations.models import Facility, TransportProvider
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.endpoint import PayloadLevel
@@ -22,9 +22,9 @@ from apps.webhooks.services.recovery import DEFAULT, RECOVERABLE, Period
 from lib.access import Principal
 from lib.console_forms import ListFilter, choose, day_field
 
-# Stands for the value of a header that is kept as it is: values are not shown again.
-KEPT: Final = "••••••••"
-# Names on the wire, and what the form calls them.
+# In place of the value of a header, which is not shown again; a line with it leaves the value unchanged.
+MASKED_VALUE: Final = "••••••••"
+# Fields of the form by their names in the API.
 FIELDS: Final = {
     "name": "name",
     "url": "url",
@@ -72,7 +72,7 @@ def _secret_field() -> forms.CharField:
 
 
 class EndpointForm(forms.Form):
-    """What an endpoint is to be.  `kept` are the headers it has, whose values stay where a line says so."""
+    """The settings of an endpoint.  `headers` are its current ones: values of masked lines stay unchanged."""
 
     name = forms.CharField(label=_("Name"), max_length=100, help_text=_("As your colleagues know the receiver."))
     url = forms.CharField(
@@ -127,15 +127,15 @@ class EndpointForm(forms.Form):
         label=_("On their way at once"), min_value=1, max_value=64, initial=8, help_text=_("1 to 64.")
     )
 
-    def __init__(self, *args: Any, by: Principal, kept: Mapping[str, str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, by: Principal, headers: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.kept = kept
+        self.current_headers = headers
         choose(self, "facilities", Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
         providers = TransportProvider.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name")
         choose(self, "providers", providers)
 
     def typed(self) -> dict[str, Any]:
-        """Read what was typed, good or bad, to show it again without a word about it."""
+        """Return the input, valid or not, to show it again without errors."""
         return {
             name: field.widget.value_from_datadict(self.data, self.files, name) for name, field in self.fields.items()
         }
@@ -146,11 +146,11 @@ class EndpointForm(forms.Form):
             name, colon, value = (part.strip() for part in line.partition(":"))
             if not colon or not value:
                 raise forms.ValidationError(_("Each line has to be a name, a colon and a value."))
-            if value == KEPT and name not in self.kept:
+            if value == MASKED_VALUE and name not in self.current_headers:
                 raise forms.ValidationError(_("Dots stand only for the value of a header that is there already."))
             if name in headers:
                 raise forms.ValidationError(_("A name can be there once."))
-            headers[name] = self.kept[name] if value == KEPT else value
+            headers[name] = self.current_headers[name] if value == MASKED_VALUE else value
         return headers
 
     def params(self) -> EndpointParams:
@@ -176,32 +176,32 @@ class NewEndpoint(EndpointForm):
     secret = _secret_field()
 
     def __init__(self, *args: Any, by: Principal, **kwargs: Any) -> None:
-        super().__init__(*args, by=by, kept={}, **kwargs)
+        super().__init__(*args, by=by, headers={}, **kwargs)
         clients = ApiClient.objects.filter(active=True).order_by("name").values_list("pk", "name")
         choose(self, "client", clients, first=_("The operator's own systems"))
 
 
 class EndpointChange(EndpointForm):
-    """`version` is the one the form was opened at."""
+    """`version` is the version of the endpoint when the form was opened."""
 
     version = forms.IntegerField(widget=forms.HiddenInput)
 
 
-def initial_of(endpoint: Endpoint, wanted: EndpointParams) -> dict[str, Any]:
-    """Say what an endpoint is as its form has it."""
+def initial_of(endpoint: Endpoint, params: EndpointParams) -> dict[str, Any]:
+    """Return the initial values of the form of an endpoint."""
     return {
-        "name": wanted.name,
-        "url": wanted.url,
-        "description": wanted.description,
-        "event_types": wanted.event_types,
-        "facilities": [str(pk) for pk in wanted.facility_ids or ()],
-        "providers": [str(pk) for pk in wanted.provider_ids or ()],
-        "payload_level": wanted.payload_level,
-        "phi_agreement": wanted.phi_agreement,
-        "ordering": wanted.ordering,
-        "asymmetric": wanted.asymmetric,
-        "max_in_flight": wanted.max_in_flight,
-        "headers": "".join(f"{name}: {KEPT}\n" for name in sorted(wanted.headers)),
+        "name": params.name,
+        "url": params.url,
+        "description": params.description,
+        "event_types": params.event_types,
+        "facilities": [str(pk) for pk in params.facility_ids or ()],
+        "providers": [str(pk) for pk in params.provider_ids or ()],
+        "payload_level": params.payload_level,
+        "phi_agreement": params.phi_agreement,
+        "ordering": params.ordering,
+        "asymmetric": params.asymmetric,
+        "max_in_flight": params.max_in_flight,
+        "headers": "".join(f"{name}: {MASKED_VALUE}\n" for name in sorted(params.headers)),
         "version": endpoint.version,
     }
 
@@ -210,12 +210,12 @@ class SecretRotation(forms.Form):
     overlap = forms.ChoiceField(label=_("Sign with the older one too for"), choices=OVERLAPS, initial="86400")
     secret = _secret_field()
 
-    def span(self) -> timedelta:
+    def overlap_time(self) -> timedelta:
         return timedelta(seconds=int(self.cleaned_data["overlap"]))
 
 
-class Recovering(forms.Form):
-    """What to send again: events of a span, by what became of them."""
+class RecoveryForm(forms.Form):
+    """The events of a period to send again, by the status of their last delivery."""
 
     since = forms.DateTimeField(
         label=_("Events since"), widget=forms.DateTimeInput(format="%Y-%m-%dT%H:%M", attrs={"type": "datetime-local"})
@@ -229,18 +229,16 @@ class Recovering(forms.Form):
     statuses = forms.MultipleChoiceField(
         label=_("What became of them"),
         widget=forms.CheckboxSelectMultiple,
-        choices=[(status, FOUND[status]) for status in RECOVERABLE],
+        choices=[(status, RECOVERY_STATUSES[status]) for status in RECOVERABLE],
         initial=list(DEFAULT),
     )
 
-    def span(self, at: datetime) -> Period:
+    def period(self, at: datetime) -> Period:
         values = self.cleaned_data
         return Period(values["since"], values["until"] or at, tuple(values["statuses"]))
 
 
 class EndpointFilter(forms.Form):
-    """Which endpoints are listed."""
-
     state = forms.ChoiceField(
         label=_("State"),
         required=False,
@@ -262,7 +260,7 @@ class EndpointFilter(forms.Form):
 
 
 class DeliveryFilter(ListFilter):
-    """Which deliveries are listed; days begin and end in the zone of the page."""
+    """A filter of deliveries; days are those of the page's time zone."""
 
     endpoint = forms.ChoiceField(label=_("Endpoint"), required=False)
     status = forms.ChoiceField(label=_("Status"), required=False)

@@ -1,4 +1,4 @@
-"""How pages call states and results of webhooks: a word, and the colour that says it again."""
+"""Labels and badge colors of states and results of webhooks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ TRIGGERS: Final[Mapping[str, Text]] = {
     Delivery.Trigger.REPLAY: _("Recovery"),
     Delivery.Trigger.TEST: _("Test"),
 }
-FOUND: Final[Mapping[str, Text]] = {
+RECOVERY_STATUSES: Final[Mapping[str, Text]] = {
     Delivery.Status.EXHAUSTED: _("Given up"),
     Delivery.Status.HELD: _("Held while nothing was sent"),
     Delivery.Status.CANCELLED: _("Cancelled by people"),
@@ -70,7 +70,7 @@ FOUND: Final[Mapping[str, Text]] = {
 
 
 def badge_of(endpoint: Endpoint, health: EndpointHealth) -> Badge:
-    """Say how an endpoint stands, and why where it is not simply well."""
+    """Return the badge of an endpoint's state, with the reason unless it is well."""
     if endpoint.state == Endpoint.State.PENDING:
         return Badge("info", _("Not verified"), _("It becomes active when it answers a test with 2xx."))
     if endpoint.state == Endpoint.State.PAUSED:
@@ -83,7 +83,7 @@ def badge_of(endpoint: Endpoint, health: EndpointHealth) -> Badge:
 
 
 def result_of(code: int | None, error: str) -> Text:
-    """Say what an attempt came to: the HTTP status, or why there is none."""
+    """Return the HTTP status of an attempt, or the reason why there is none."""
     if code is not None:
         return str(code)
     return ErrorClass(error).label.capitalize() if error in ErrorClass.values else ""

@@ -1,4 +1,4 @@
-"""The picker of event types: grouped by what they are about, found by words."""
+"""The event types of the endpoint form, grouped by subject and filtered by words."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ CHOICES: Final = [(name, name) for name in (EVERYTHING, *FAMILIES, *CATALOGUE)]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One kind; `shown` where it has the words that are looked for, or is ticked."""
+    """An event type; `shown` if it contains the words of the search or is ticked."""
 
     name: str
     about: str
@@ -48,8 +48,8 @@ class Family:
 
 
 def families(ticked: Collection[str], words: str = "") -> list[Family]:
-    """List the families with their kinds, as a form shows them."""
-    wanted = words.lower().split()
+    """Return the families with their event types, as the form shows them."""
+    search = words.lower().split()
     return [
         Family(
             key,
@@ -57,13 +57,14 @@ def families(ticked: Collection[str], words: str = "") -> list[Family]:
             f"{key}.*" in ticked,
             [
                 Option(
-                    kind.name,
-                    str(kind.description).replace("`", ""),
-                    kind.name in ticked,
-                    kind.name in ticked or all(word in f"{kind.name} {kind.description}".lower() for word in wanted),
+                    event_type.name,
+                    str(event_type.description).replace("`", ""),
+                    event_type.name in ticked,
+                    event_type.name in ticked
+                    or all(word in f"{event_type.name} {event_type.description}".lower() for word in search),
                 )
-                for kind in CATALOGUE.values()
-                if kind.name.partition(".")[0] == key
+                for event_type in CATALOGUE.values()
+                if event_type.name.partition(".")[0] == key
             ],
         )
         for key, title in TITLES.items()

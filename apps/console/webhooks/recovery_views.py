@@ -1,4 +1,4 @@
-"""Sending again what an endpoint missed: counted first, then started, then watched."""
+"""Recoveries of an endpoint: count events, start the recovery, and show its progress."""
 
 from datetime import timedelta
 from typing import Any
@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from apps.accounts.sessions import principal_of
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.webhooks import labels
-from apps.console.webhooks.forms import Recovering
+from apps.console.webhooks.forms import RecoveryForm
 from apps.webhooks.models import Endpoint, EndpointHealth
 from apps.webhooks.services import recovery
 from lib.console_forms import put_on
@@ -28,13 +28,13 @@ NAMES = {"since": "since", "until": "until", "statuses": "statuses"}
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    """Count what a recovery would send (GET with a span), or start it (POST)."""
+    """Count what a recovery would send (GET with a period), or start it (POST)."""
     by, now = principal_of(request), timezone.now()
     endpoint = get_object_or_404(Endpoint.objects.visible_to(by), pk=endpoint_id)
     starts = request.method == "POST"
-    given = request.POST if starts else request.GET
+    data = request.POST if starts else request.GET
     since = timezone.localtime(_failing_since(endpoint) or now - timedelta(days=1)).replace(second=0, microsecond=0)
-    form = Recovering(given if given else None, initial={"since": since})
+    form = RecoveryForm(data if data else None, initial={"since": since})
     context: dict[str, Any] = {
         "endpoint": endpoint,
         "form": form,
@@ -42,20 +42,22 @@ def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     }
     if form.is_bound and form.is_valid():
         try:
-            found = recovery.recover(endpoint_id=endpoint_id, period=form.span(now), dry_run=not starts, by=by, at=now)
+            result = recovery.recover(
+                endpoint_id=endpoint_id, period=form.period(now), dry_run=not starts, by=by, at=now
+            )
         except DomainError as refusal:
             put_on(form, refusal, NAMES)
         else:
             if starts:
-                return _started(request, endpoint_id, found)
+                return _started(request, endpoint_id, result)
             context |= {
                 "counted": True,
-                "total": sum(found.counts.values()),
-                "is_capped": found.is_capped,
+                "total": sum(result.counts.values()),
+                "is_capped": result.is_capped,
                 "most_counted": recovery.MAX_COUNTED,
-                "found": [(labels.FOUND[status], count) for status, count in sorted(found.counts.items())],
+                "found": [(labels.RECOVERY_STATUSES[status], count) for status, count in sorted(result.counts.items())],
                 "until": form.cleaned_data["until"] or now,
-                # What was counted is what is sent: until now, and not until the button is pressed.
+                # The recovery sends the events that were counted: until now, not until the button is pressed.
                 "until_text": timezone.localtime(form.cleaned_data["until"] or now).isoformat(),
             }
     return render(request, "webhooks/recover.html", context, status=UNPROCESSABLE if form.errors else 200)
@@ -64,7 +66,7 @@ def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 @require_safe
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def recoveries(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    """Show how far the last recoveries are; a page asks for this while one runs."""
+    """Show the progress of the last recoveries; pages poll this while one runs."""
     endpoint = get_object_or_404(Endpoint.objects.visible_to(principal_of(request)), pk=endpoint_id)
     jobs = endpoint.jobs.order_by("-created_at")[:3]
     return render(request, "webhooks/recoveries.html", {"endpoint": endpoint, "jobs": jobs})

@@ -1,6 +1,6 @@
-"""Endpoints of webhooks: how they do, what they are to be, and the secrets that are shown once."""
+"""Pages of webhook endpoints: list, form, health, and secrets, which are shown once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 from uuid import UUID
@@ -10,11 +10,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
+from apps.console.kit import svg_charts
 from apps.console.kit.rights import UNPROCESSABLE, is_proven, require_recent_login, require_scope, to_proof
 from apps.console.webhooks import labels, picker
 from apps.console.webhooks.forms import (
@@ -27,17 +29,18 @@ from apps.console.webhooks.forms import (
     SecretRotation,
     initial_of,
 )
-from apps.console.webhooks.sparkline import sparkline
 from apps.organizations.models import Facility, TransportProvider
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.models.endpoint import EndpointQuerySet
 from apps.webhooks.queries import deliveries, health
 from apps.webhooks.queries import endpoints as queries
+from apps.webhooks.queries.health import HourlyAttempts
 from apps.webhooks.rules.event_types import EVERYTHING
 from apps.webhooks.services import endpoint_validation, secrets
 from apps.webhooks.services import endpoints as services
 from lib.access import Principal
+from lib.clocks import clock
 from lib.console_forms import put_on
 from lib.errors import DomainError, NotFound, StaleVersion
 from lib.ids import uuid_or_none
@@ -50,20 +53,20 @@ RECENT: Final = 10  # deliveries on the page of an endpoint
 @require_safe
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def endpoints(request: HttpRequest) -> HttpResponse:
-    """List endpoints with how they do: those that fail, then the others, newest first.  Five queries."""
+    """List endpoints with their health: failing ones first, then the others, newest first.  Five queries."""
     by, now = principal_of(request), timezone.now()
     form = EndpointFilter(request.GET)
-    found = _find(form, by) if form.is_valid() else Endpoint.objects.none()
+    rows = _find(form, by) if form.is_valid() else Endpoint.objects.none()
     before = request.GET.get("before", "")
-    page = newest_first(found.exclude(pk__in=queries.failing(found).values("pk")), before)
-    # On the first page alone, and however many: whoever looks at the list looks for these.
-    failing = [] if before else list(queries.failing(found).order_by("-pk"))
-    rows = [
-        {"health": one, "badge": labels.badge_of(one.endpoint, one.circuit), "spark": sparkline(one.hours)}
-        for one in health.of_all([*failing, *page.rows], at=now)
+    page = newest_first(rows.exclude(pk__in=queries.failing(rows).values("pk")), before)
+    # Only on the first page, without a limit: people open the list to find them.
+    failing = [] if before else list(queries.failing(rows).order_by("-pk"))
+    table = [
+        {"health": row, "badge": labels.badge_of(row.endpoint, row.circuit), "spark": sparkline(row.hours)}
+        for row in health.get_each([*failing, *page.rows], at=now)
     ]
     filtered = any(request.GET.get(name) for name in form.fields)
-    context = {"form": form, "rows": rows, "older": page.next, "filtered": filtered}
+    context = {"form": form, "rows": table, "older": page.next, "filtered": filtered}
     return render(request, "webhooks/endpoints.html", context)
 
 
@@ -75,7 +78,7 @@ def _find(form: EndpointFilter, by: Principal) -> EndpointQuerySet:
 @require_scope(Scope.WEBHOOKS_MANAGE)
 @require_recent_login
 def add(request: HttpRequest) -> HttpResponse:
-    """Register an endpoint; the answer to the form is where its secret is shown."""
+    """Register an endpoint; the response to the form shows its secret."""
     by = principal_of(request)
     form = NewEndpoint(request.POST or None, by=by)
     if "find" in request.POST:
@@ -104,20 +107,24 @@ def add(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def change(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    """Change what an endpoint is."""
+    """Change the settings of an endpoint."""
     by = principal_of(request)
-    endpoint = _found(endpoint_id, by)
-    was = endpoint_validation.params_of(endpoint)
+    endpoint = _get(endpoint_id, by)
+    before = endpoint_validation.params_of(endpoint)
     if request.method != "POST":
-        return _form(request, EndpointChange(initial=initial_of(endpoint, was), by=by, kept=was.headers), endpoint)
-    form = EndpointChange(request.POST, by=by, kept=was.headers)
+        return _form(
+            request, EndpointChange(initial=initial_of(endpoint, before), by=by, headers=before.headers), endpoint
+        )
+    form = EndpointChange(request.POST, by=by, headers=before.headers)
     if "find" in request.POST:
-        return _form(request, EndpointChange(initial=form.typed(), by=by, kept=was.headers), endpoint)
+        return _form(request, EndpointChange(initial=form.typed(), by=by, headers=before.headers), endpoint)
     if form.is_valid():
-        wanted = form.params()
-        # Only what is changed: an address that stays is not looked up again.
+        params = form.params()
+        # Only changes: an unchanged URL is not looked up again.
         changes = {
-            one.name: value for one in fields(wanted) if (value := getattr(wanted, one.name)) != getattr(was, one.name)
+            field.name: value
+            for field in fields(params)
+            if (value := getattr(params, field.name)) != getattr(before, field.name)
         }
         try:
             services.change(
@@ -138,23 +145,23 @@ def change(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 @require_safe
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def endpoint(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    """Show an endpoint: how it does, what it is, what was sent of late."""
+    """Show an endpoint: health, settings and recent deliveries."""
     return _page(request, endpoint_id)
 
 
 @require_safe
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def last_test(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    """Show how the last test stands; a page asks for this while it waits."""
+    """Show the state of the last test; pages poll this."""
     by = principal_of(request)
-    found = _found(endpoint_id, by)
-    return render(request, "webhooks/last_test.html", {"endpoint": found, **_last_test(found, by)})
+    endpoint = _get(endpoint_id, by)
+    return render(request, "webhooks/last_test.html", {"endpoint": endpoint, **_last_test(endpoint, by)})
 
 
 @require_POST
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def test(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    """Send a test; the page it leads to shows what comes of it."""
+    """Send a test; the page of the endpoint shows the result."""
     services.test(endpoint_id=endpoint_id, by=principal_of(request), at=timezone.now())
     return redirect("webhook_endpoint", endpoint_id=endpoint_id)
 
@@ -162,10 +169,10 @@ def test(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def pause(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    def act(by: Principal) -> None:
+    def pause_endpoint(by: Principal) -> None:
         services.pause(endpoint_id=endpoint_id, by=by, at=timezone.now())
 
-    return _acted(request, endpoint_id, act, _("The endpoint is paused; its events are collected."))
+    return _apply(request, endpoint_id, pause_endpoint, _("The endpoint is paused; its events are collected."))
 
 
 @require_POST
@@ -173,16 +180,16 @@ def pause(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 def resume(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     held = "deliver_held" in request.POST
 
-    def act(by: Principal) -> None:
+    def resume_endpoint(by: Principal) -> None:
         services.resume(endpoint_id=endpoint_id, deliver_held=held, by=by, at=timezone.now())
 
-    return _acted(request, endpoint_id, act, _("The endpoint is active."))
+    return _apply(request, endpoint_id, resume_endpoint, _("The endpoint is active."))
 
 
 @require_POST
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def remove(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    """Take an endpoint away, with all that waits for it."""
+    """Remove an endpoint and cancel its waiting deliveries."""
     services.remove(endpoint_id=endpoint_id, by=principal_of(request), at=timezone.now())
     messages.success(request, _("The endpoint is removed."))
     return redirect("webhook_endpoints")
@@ -191,7 +198,7 @@ def remove(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def rotate(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    """Give an endpoint another secret; the answer is where it is shown."""
+    """Rotate the secret of an endpoint; the response shows the new one."""
     if not is_proven(request):
         return to_proof("webhook_endpoint", endpoint_id=endpoint_id)
     form = SecretRotation(request.POST)
@@ -200,7 +207,7 @@ def rotate(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
             rotated, text = secrets.rotate(
                 endpoint_id=endpoint_id,
                 text=form.cleaned_data["secret"] or None,
-                overlap=form.span(),
+                overlap=form.overlap_time(),
                 by=principal_of(request),
                 at=timezone.now(),
             )
@@ -213,20 +220,20 @@ def rotate(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
     return _page(request, endpoint_id, rotation=form)
 
 
-def _acted(request: HttpRequest, endpoint_id: UUID, act: Callable[[Principal], None], said: str) -> HttpResponse:
-    """Do one thing to an endpoint, and say on its page what came of it."""
+def _apply(request: HttpRequest, endpoint_id: UUID, action: Callable[[Principal], None], success: str) -> HttpResponse:
+    """Apply an action to an endpoint and show the result on its page."""
     try:
-        act(principal_of(request))
+        action(principal_of(request))
     except NotFound:
         raise
     except DomainError as refusal:
         messages.error(request, refusal.message)
     else:
-        messages.success(request, said)
+        messages.success(request, success)
     return redirect("webhook_endpoint", endpoint_id=endpoint_id)
 
 
-def _found(endpoint_id: UUID, by: Principal) -> Endpoint:
+def _get(endpoint_id: UUID, by: Principal) -> Endpoint:
     return get_object_or_404(Endpoint.objects.visible_to(by).select_related("client"), pk=endpoint_id)
 
 
@@ -264,42 +271,61 @@ def _show_secret(request: HttpRequest, endpoint: Endpoint, text: str, *, new: bo
 
 
 def _last_test(endpoint: Endpoint, by: Principal) -> dict[str, Any]:
-    """Look at the newest test of an endpoint.  Three queries."""
-    rows = deliveries.found(deliveries.DeliveryCriteria(endpoint_id=endpoint.pk), by=by).select_related("endpoint")
-    found = rows.filter(trigger=Delivery.Trigger.TEST).order_by("-pk").first()
-    if found is None:
+    """Return template variables of the newest test of an endpoint.  Three queries."""
+    rows = deliveries.find(deliveries.DeliveryCriteria(endpoint_id=endpoint.pk), by=by).select_related("endpoint")
+    test = rows.filter(trigger=Delivery.Trigger.TEST).order_by("-pk").first()
+    if test is None:
         return {"test": None}
-    shown = deliveries.show(found, by=by)
-    last = shown.attempts[-1] if shown.attempts else None
+    view = deliveries.view_of(test, by=by)
+    last = view.attempts[-1] if view.attempts else None
     return {
-        "test": found,
-        "badge": labels.STATUSES[found.status],
+        "test": test,
+        "badge": labels.STATUSES[test.status],
         "attempt": last,
         "result": labels.result_of(last["code"], last["error"]) if last else "",
-        "waiting": found.status in (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT),
+        "waiting": test.status in (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT),
     }
 
 
 def _page(request: HttpRequest, endpoint_id: UUID, *, rotation: SecretRotation | None = None) -> HttpResponse:
     by, now = principal_of(request), timezone.now()
-    found = _found(endpoint_id, by)
-    one = health.of(found, at=now)
-    recent = deliveries.found(deliveries.DeliveryCriteria(endpoint_id=endpoint_id), by=by).order_by("-pk")[:RECENT]
+    endpoint = _get(endpoint_id, by)
+    status = health.get(endpoint, at=now)
+    recent = deliveries.find(deliveries.DeliveryCriteria(endpoint_id=endpoint_id), by=by).order_by("-pk")[:RECENT]
     context = {
-        "endpoint": found,
-        "health": one,
-        "state": labels.badge_of(found, one.circuit),
-        "spark": sparkline(one.hours),
-        "last_error": dict(ErrorClass.choices).get(one.last_error, ""),
-        "facilities": Facility.objects.filter(pk__in=found.facility_ids or ()).order_by("name"),
-        "providers": TransportProvider.objects.filter(pk__in=found.provider_ids or ()).order_by("name"),
-        "secrets": found.valid_secrets(now),
-        "agreed_by": accounts.names_of([found.phi_agreed_by]).get(found.phi_agreed_by, found.phi_agreed_by),
+        "endpoint": endpoint,
+        "health": status,
+        "state": labels.badge_of(endpoint, status.circuit),
+        "spark": sparkline(status.hours),
+        "last_error": dict(ErrorClass.choices).get(status.last_error, ""),
+        "facilities": Facility.objects.filter(pk__in=endpoint.facility_ids or ()).order_by("name"),
+        "providers": TransportProvider.objects.filter(pk__in=endpoint.provider_ids or ()).order_by("name"),
+        "secrets": endpoint.valid_secrets(now),
+        "agreed_by": accounts.names_of([endpoint.phi_agreed_by]).get(endpoint.phi_agreed_by, endpoint.phi_agreed_by),
         "recent": [(delivery, labels.STATUSES[delivery.status]) for delivery in recent],
-        "jobs": found.jobs.order_by("-created_at")[:3],
+        "jobs": endpoint.jobs.order_by("-created_at")[:3],
         "rotation": rotation or SecretRotation(),
         "states": Endpoint.State,
         "replays_per_second": settings.WEBHOOK_REPLAYS_PER_SECOND,
-        **_last_test(found, by),
+        **_last_test(endpoint, by),
     }
     return render(request, "webhooks/endpoint.html", context, status=UNPROCESSABLE if rotation else 200)
+
+
+def sparkline(hours: Sequence[HourlyAttempts]) -> SafeString:
+    """Draw the attempts of each hour, failed above delivered; the label has the totals for screen readers."""
+    return svg_charts.sparkline([(hour.delivered, hour.failed) for hour in hours], label=_label(hours))
+
+
+def _label(hours: Sequence[HourlyAttempts]) -> str:
+    delivered, failed = sum(hour.delivered for hour in hours), sum(hour.failed for hour in hours)
+    if not delivered + failed:
+        return _("No attempts in the last 24 hours")
+    label = _("Attempts of the last 24 hours: %(delivered)s delivered, %(failed)s failed") % {
+        "delivered": delivered,
+        "failed": failed,
+    }
+    if not failed:
+        return label
+    worst = max(hours, key=lambda hour: hour.failed)
+    return label + _("; most failures in the hour from %(clock)s") % {"clock": clock(timezone.localtime(worst.at))}

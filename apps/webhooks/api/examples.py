@@ -87,22 +87,22 @@ class _ExampleEvent:
     data: dict[str, Any]
 
 
-def example(kind: EventType, level: str, *, api_version: str) -> dict[str, Any]:
-    """Render a whole body; the ride of a full-resource body has only a few of its keys."""
-    status, previous = _STATUS.get(kind.name, _OTHER_STATUS)
+def example(event_type: EventType, level: str, *, api_version: str) -> dict[str, Any]:
+    """Render an example body; the ride of a full-resource body has only a few of its keys."""
+    status, previous = _STATUS.get(event_type.name, _OTHER_STATUS)
     event = _ExampleEvent(
         id=_EVENT,
-        type=kind.name,
-        subject_type=kind.subject,
+        type=event_type.name,
+        subject_type=event_type.subject,
         subject_id=_SUBJECT,
         sequence=7,
         occurred_at=_AT,
         facility_id=_FACILITY,
         provider_id=_PROVIDER,
-        data={"status": status, "previousStatus": previous, **_data(kind.name)},
+        data={"status": status, "previousStatus": previous, **_data(event_type.name)},
     )
-    extra: dict[str, Any] = {"clientReference": "ORD-20261120-4471"} if kind.subject == "ride" else {}
-    if kind.subject == "ride" and level == "full-resource":
+    extra: dict[str, Any] = {"clientReference": "ORD-20261120-4471"} if event_type.subject == "ride" else {}
+    if event_type.subject == "ride" and level == "full-resource":
         extra["ride"] = _ride(status)
     rendered: dict[str, Any] = orjson.loads(payloads.render(event, level=level, api_version=api_version, extra=extra))
     return rendered

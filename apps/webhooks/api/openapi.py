@@ -24,34 +24,34 @@ def add_webhooks(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         for name, about in _HEADERS.items()
     }
     components = result["components"] | {"parameters": headers}
-    webhooks = {kind.name: {"post": _operation(kind)} for kind in CATALOGUE.values()}
+    webhooks = {event_type.name: {"post": _operation(event_type)} for event_type in CATALOGUE.values()}
     return result | {"components": components, "webhooks": webhooks}
 
 
-def _operation(kind: EventType) -> dict[str, Any]:
+def _operation(event_type: EventType) -> dict[str, Any]:
     shown = {
-        level.value: {"value": examples.example(kind, level, api_version=settings.API_VERSIONS[-1])}
+        level.value: {"value": examples.example(event_type, level, api_version=settings.API_VERSIONS[-1])}
         for level in PayloadLevel
     }
     return {
-        "operationId": f"webhook_{kind.name}".replace(".", "_"),
-        "summary": str(kind.description),
+        "operationId": f"webhook_{event_type.name}".replace(".", "_"),
+        "summary": str(event_type.description),
         "tags": ["webhooks"],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": _schema(kind), "examples": shown}},
+            "content": {"application/json": {"schema": _schema(event_type), "examples": shown}},
         },
         "responses": {"2XX": {"description": _ANSWER}},
         "security": [{}],
     }
 
 
-def _schema(kind: EventType) -> dict[str, Any]:
+def _schema(event_type: EventType) -> dict[str, Any]:
     """Return one schema for all payload levels: each level contains the one below it."""
-    schema = body_schema(kind, PayloadLevel.SUMMARY)
+    schema = body_schema(event_type, PayloadLevel.SUMMARY)
     del schema["$schema"], schema["title"]
-    if kind.subject == "ride":
+    if event_type.subject == "ride":
         ride = {"anyOf": [{"$ref": "#/components/schemas/RideOut"}, {"type": "null"}]}
         about = "At full-resource: the ride as in GET /rides/{id}; null if it was deleted."
         schema["properties"]["data"]["properties"]["ride"] = ride | {"description": about}

@@ -9,10 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.audit.views import AuditedReads
-from apps.webhooks.api import catalogue_shapes, delivery_shapes, examples, serializers
+from apps.webhooks.api import examples, serializers
 from apps.webhooks.models import Endpoint, Job
 from apps.webhooks.models.endpoint import PayloadLevel
-from apps.webhooks.queries import deliveries, health, keys
+from apps.webhooks.queries import deliveries, health
 from apps.webhooks.rules.event_types import CATALOGUE, EventType, body_schema
 from apps.webhooks.services import endpoint_states, endpoint_validation, endpoints, recovery, secrets
 from apps.webhooks.services.recovery import Period
@@ -57,7 +57,7 @@ class EndpointViewSet(ApiViewSet):
         "partial_update": serializers.EndpointOut,
         "pause": serializers.EndpointOut,
         "resume": serializers.EndpointOut,
-        "test": delivery_shapes.DeliveryOut,
+        "test": serializers.DeliveryOut,
         "rotate_secret": serializers.EndpointWithSecretOut,
         "health": serializers.EndpointHealthOut,
     }
@@ -87,11 +87,10 @@ class EndpointViewSet(ApiViewSet):
         """
         body = self.body()
         secret = body.pop("secret", None)
-        wanted = endpoint_validation.EndpointParams(**_wanted(body))
-        made = endpoints.register(params=wanted, secret=secret, by=self.principal, at=self.at)
-        return self._answer(
-            made.endpoint, secret=made.secret, headers={"Location": f"/api/webhooks/endpoints/{made.endpoint.pk}"}
-        )
+        params = endpoint_validation.EndpointParams(**_params(body))
+        registered = endpoints.register(params=params, secret=secret, by=self.principal, at=self.at)
+        endpoint, secret = registered.endpoint, registered.secret
+        return self._answer(endpoint, secret=secret, headers={"Location": f"/api/webhooks/endpoints/{endpoint.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Read an endpoint."""
@@ -103,14 +102,14 @@ class EndpointViewSet(ApiViewSet):
         A new `url` is sent a test; until it answers 2xx, deliveries are held. Waiting deliveries that the endpoint does
         not subscribe to anymore are canceled.
         """
-        changed = endpoints.change(
+        endpoint = endpoints.change(
             endpoint_id=id,
-            changes=_wanted(self.body()),
+            changes=_params(self.body()),
             expected_version=self.expected_version(),
             by=self.principal,
             at=self.at,
         )
-        return self._answer(changed)
+        return self._answer(endpoint)
 
     def destroy(self, request: Request, id: UUID) -> Response:
         """Delete an endpoint and cancel its waiting deliveries."""
@@ -127,8 +126,7 @@ class EndpointViewSet(ApiViewSet):
         Held deliveries are sent with a lower priority than new ones. If `deliverHeld` is false, they stay held, and
         `recover` sends them.
         """
-        resumed = endpoints.resume(endpoint_id=id, **self.body(), by=self.principal, at=self.at)
-        return self._answer(resumed)
+        return self._answer(endpoints.resume(endpoint_id=id, **self.body(), by=self.principal, at=self.at))
 
     def test(self, request: Request, id: UUID) -> Response:
         """Send `webhook.test`, whatever the state of the endpoint; read the delivery for the result."""
@@ -152,7 +150,7 @@ class EndpointViewSet(ApiViewSet):
 
     def health(self, request: Request, id: UUID) -> Response:
         """Read the health of an endpoint: waiting deliveries, failures, and the attempts of the last day by hour."""
-        return self.answer(health.of(self._endpoint(id), at=self.at))
+        return self.answer(health.get(self._endpoint(id), at=self.at))
 
     def _endpoint(self, endpoint_id: UUID) -> Endpoint:
         return endpoint_states.get_endpoint(endpoint_id, self.principal)
@@ -160,11 +158,11 @@ class EndpointViewSet(ApiViewSet):
     def _answer(
         self, endpoint: Endpoint, *, secret: str | None = None, headers: dict[str, str] | None = None
     ) -> Response:
-        shown = endpoint if secret is None else endpoints.Registered(endpoint, secret)
-        return self.answer(shown, version=endpoint.version, headers=headers)
+        content = endpoint if secret is None else endpoints.Registered(endpoint, secret)
+        return self.answer(content, version=endpoint.version, headers=headers)
 
 
-def _wanted(body: dict[str, Any]) -> dict[str, Any]:
+def _params(body: dict[str, Any]) -> dict[str, Any]:
     """Convert the body to fields of `EndpointParams`."""
     for name in ("facility_ids", "provider_ids"):
         if body.get(name) is not None:
@@ -196,17 +194,17 @@ class RecoveryViewSet(ApiViewSet):
             statuses=tuple(body["statuses"]),
             types=None if types is None else tuple(types),
         )
-        found = recovery.recover(endpoint_id=id, period=period, dry_run=dry_run, by=self.principal, at=self.at)
-        shown = {
+        result = recovery.recover(endpoint_id=id, period=period, dry_run=dry_run, by=self.principal, at=self.at)
+        content = {
             "dry_run": dry_run,
-            "total": sum(found.counts.values()),
-            "total_is_capped": found.is_capped,
-            "found": [{"status": status, "count": count} for status, count in found.counts.items()],
-            "job": found.job,
+            "total": sum(result.counts.values()),
+            "total_is_capped": result.is_capped,
+            "found": [{"status": status, "count": count} for status, count in result.counts.items()],
+            "job": result.job,
         }
-        if found.job is None:
-            return self.answer(shown)
-        return self.answer(shown, goes_on=True, headers={"Location": f"/api/webhooks/jobs/{found.job.pk}"})
+        if result.job is None:
+            return self.answer(content)
+        return self.answer(content, goes_on=True, headers={"Location": f"/api/webhooks/jobs/{result.job.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Read the progress of a recovery."""
@@ -220,38 +218,36 @@ class DeliveryViewSet(AuditedReads, ApiViewSet):
     """The log of deliveries, kept for 30 days unless your operator configured another period."""
 
     scopes = dict.fromkeys(("list", "retrieve", "resend", "cancel"), Scope.WEBHOOKS_MANAGE)
-    queries = {"list": delivery_shapes.DeliveryQuery}
+    queries = {"list": serializers.DeliveryQuery}
     bodies = {"resend": serializers.ResendIn}
     answers = {
-        "list": delivery_shapes.DeliveryOut,
-        "retrieve": delivery_shapes.DeliveryDetailOut,
-        "resend": delivery_shapes.DeliveryOut,
-        "cancel": delivery_shapes.DeliveryOut,
+        "list": serializers.DeliveryOut,
+        "retrieve": serializers.DeliveryDetailOut,
+        "resend": serializers.DeliveryOut,
+        "cancel": serializers.DeliveryOut,
     }
     statuses = {"resend": 202}
     refusals = {"resend": (Code.RULE_VIOLATION,), "cancel": (Code.INVALID_TRANSITION,)}
 
     def list(self, request: Request) -> Response:
         """List deliveries, newest first."""
-        asked = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
+        criteria = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
         return self.answer_page(
-            self.page(deliveries.found(deliveries.DeliveryCriteria(**asked), by=self.principal), sort="-id")
+            self.page(deliveries.find(deliveries.DeliveryCriteria(**criteria), by=self.principal), sort="-id")
         )
 
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Read a delivery with its body and all attempts.
 
-        Of endpoints that receive whole rides, body and responses require PHI level `full`.
+        Body and responses of endpoints that receive complete rides require PHI level `full`.
         """
-        delivery = deliveries.one(id, by=self.principal)
+        delivery = deliveries.get(id, by=self.principal)
         if delivery is None:
             raise NotFound(_("webhook delivery"))
-        shown = deliveries.show(delivery, by=self.principal)
-        if shown.sensitive and not shown.redacted:
-            self.record_read(
-                "webhooks.read_delivery", subject_type="delivery", subject_id=id, rider_ids=shown.rider_ids
-            )
-        return self.answer(shown)
+        view = deliveries.view_of(delivery, by=self.principal)
+        if view.sensitive and not view.redacted:
+            self.record_read("webhooks.read_delivery", subject_type="delivery", subject_id=id, rider_ids=view.rider_ids)
+        return self.answer(view)
 
     def resend(self, request: Request, id: UUID) -> Response:
         """Send a delivery again now.
@@ -273,33 +269,33 @@ class EventTypeViewSet(ApiViewSet):
     """Event types that endpoints can subscribe to."""
 
     scopes = {"list": Scope.WEBHOOKS_MANAGE, "schema_of": Scope.WEBHOOKS_MANAGE}
-    queries = {"schema_of": catalogue_shapes.SchemaQuery}
-    answers = {"list": catalogue_shapes.EventTypeListOut, "schema_of": catalogue_shapes.SchemaOut}
+    queries = {"schema_of": serializers.SchemaQuery}
+    answers = {"list": serializers.EventTypeListOut, "schema_of": serializers.SchemaOut}
     examples_in_path = {"type": "ride.completed"}
 
     def list(self, request: Request) -> Response:
         """List all event types, with schema and example of the body at each payload level."""
         version = self.principal.api_version or settings.API_VERSIONS[-1]
-        return self.answer(unpaginated([_shown(kind, version) for kind in CATALOGUE.values()]))
+        return self.answer(unpaginated([_event_type(event_type, version) for event_type in CATALOGUE.values()]))
 
     def schema_of(self, request: Request, type: str) -> Response:
         """Read the JSON Schema of the body of an event type at a payload level."""
-        kind = CATALOGUE.get(type)
-        if kind is None:
+        event_type = CATALOGUE.get(type)
+        if event_type is None:
             raise NotFound(_("event type"))
-        return self.answer(body_schema(kind, self.query["level"]))
+        return self.answer(body_schema(event_type, self.query["level"]))
 
 
-def _shown(kind: EventType, api_version: str) -> dict[str, Any]:
+def _event_type(event_type: EventType, api_version: str) -> dict[str, Any]:
     return {
-        "name": kind.name,
-        "description": str(kind.description),
-        "operational": kind.operational,
+        "name": event_type.name,
+        "description": str(event_type.description),
+        "operational": event_type.operational,
         "payloads": [
             {
                 "level": level.value,
-                "schema": body_schema(kind, level),
-                "example": examples.example(kind, level, api_version=api_version),
+                "schema": body_schema(event_type, level),
+                "example": examples.example(event_type, level, api_version=api_version),
             }
             for level in PayloadLevel
         ],
@@ -310,8 +306,8 @@ class SigningKeyViewSet(ApiViewSet):
     """Public keys of the deployment, for signatures with the prefix v1a."""
 
     scopes = {"list": PUBLIC}
-    answers = {"list": catalogue_shapes.SigningKeysOut}
+    answers = {"list": serializers.SigningKeysOut}
 
     def list(self, request: Request) -> Response:
         """List the public keys of ed25519 signatures (`v1a`), the current one first."""
-        return self.answer(keys.jwks(at=self.at))
+        return self.answer(secrets.jwks(at=self.at))

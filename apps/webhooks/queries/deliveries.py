@@ -1,4 +1,4 @@
-"""The log of deliveries: what was sent where, what came of it, and what of it a caller may see."""
+"""The log of deliveries, and how much of a delivery a caller may see."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from lib.access import Phi, Principal
 from lib.pagination import Order, both_ways
 
 HIDDEN: Final = "(not shown)"
-# By their ids, which grow: no other column has an index that a list of all of them could be read by.
+# Sorted by id, which grows with time: no other column has an index for a list of all deliveries.
 ORDERS: Final[Mapping[str, Order]] = both_ways("created")
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryCriteria:
-    """Which deliveries; None asks for no such thing.  `types` as a subscription says them, `created_to` exclusive."""
+    """A filter of deliveries; None matches all.  `type` as in subscriptions, `created_to` is exclusive."""
 
     endpoint_id: UUID | None = None
     status: Sequence[str] | None = None
@@ -39,10 +39,10 @@ class DeliveryCriteria:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A delivery as its caller may see it; `rider_ids` are those whose data it shows.
+class DeliveryView:
+    """A delivery as a caller may see it; `rider_ids` are the riders whose data it contains.
 
-    `body` is None where it may not be seen, has not been made yet, or cannot be made.
+    `body` is None if it is hidden, not rendered yet, or cannot be rendered.
     """
 
     delivery: Delivery
@@ -53,10 +53,10 @@ class Shown:
     rider_ids: list[UUID]
 
 
-def found(criteria: DeliveryCriteria, *, by: Principal) -> DeliveryQuerySet:
-    """Find deliveries with their events, but without bodies, which may be long."""
+def find(criteria: DeliveryCriteria, *, by: Principal) -> DeliveryQuerySet:
+    """Find deliveries with their events, without bodies, which may be long."""
     rows = Delivery.objects.visible_to(by).select_related("event").defer("body_encrypted", "event__data")
-    asked: dict[str, Any] = {
+    conditions: dict[str, Any] = {
         "endpoint_id": criteria.endpoint_id,
         "status__in": criteria.status,
         "event_id": criteria.event_id,
@@ -65,7 +65,7 @@ def found(criteria: DeliveryCriteria, *, by: Principal) -> DeliveryQuerySet:
         "created_at__gte": criteria.created_from,
         "created_at__lt": criteria.created_to,
     }
-    rows = rows.filter(**{name: value for name, value in asked.items() if value is not None})
+    rows = rows.filter(**{name: value for name, value in conditions.items() if value is not None})
     return rows if criteria.type is None else rows.filter(_of_types(criteria.type))
 
 
@@ -73,56 +73,56 @@ def _of_types(types: Sequence[str]) -> Q:
     if EVERYTHING in types:
         return Q()
     condition = Q(event_type__in=types)
-    for family in (one for one in types if one.endswith(".*")):
-        condition |= Q(event_type__startswith=family.removesuffix("*"))
+    for name in types:
+        if name.endswith(".*"):
+            condition |= Q(event_type__startswith=name.removesuffix("*"))
     return condition
 
 
-def one(delivery_id: UUID, *, by: Principal) -> Delivery | None:
-    """Read one delivery with its event, its endpoint and how that does."""
+def get(delivery_id: UUID, *, by: Principal) -> Delivery | None:
+    """Read a delivery with its event, its endpoint and the health of the endpoint."""
     rows = Delivery.objects.visible_to(by).select_related("event", "endpoint__health")
     return rows.filter(pk=delivery_id).first()
 
 
-def show(delivery: Delivery, *, by: Principal) -> Shown:
-    """Show a delivery with its attempts.  One query, and one more where riders are shown.
+def view_of(delivery: Delivery, *, by: Principal) -> DeliveryView:
+    """Return a delivery with its attempts as the caller may see it.  One query, one more if riders are shown.
 
-    Bodies of whole rides, and what receivers answered to them, are for those who may see everything of a rider.  Of a
-    body that holds the booker's own reference the rest is shown to those who may not see that; receivers may repeat it,
-    so that their answers are kept back too.
+    Bodies with complete rides, and the responses to them, require PHI level full.  From other bodies, the client's own
+    reference is removed for callers who may not see it; then responses are hidden too, because receivers may repeat it.
     """
     sensitive = PayloadLevel.FULL_RESOURCE in (delivery.endpoint.payload_level, delivery.body_level)
     redacted = sensitive and by.phi < Phi.FULL
-    text, curtailed = (None, True) if redacted else _seen(_body(delivery), by)
-    own = dict.fromkeys(delivery.endpoint.header_names, HIDDEN)
-    return Shown(
+    body, hide_responses = (None, True) if redacted else _visible_body(_body(delivery), by)
+    custom = dict.fromkeys(delivery.endpoint.header_names, HIDDEN)
+    return DeliveryView(
         delivery=delivery,
         redacted=redacted,
         sensitive=sensitive,
-        body=text,
+        body=body,
         attempts=[
-            _attempt(one, str(delivery.event_id), own, silent=curtailed)
-            for one in Attempt.objects.filter(delivery=delivery).order_by("pk")
+            _attempt(attempt, str(delivery.event_id), custom, hide_response=hide_responses)
+            for attempt in Attempt.objects.filter(delivery=delivery).order_by("pk")
         ],
         rider_ids=[] if redacted or not sensitive else _riders(delivery),
     )
 
 
-def _seen(text: str | None, by: Principal) -> tuple[str | None, bool]:
-    """Leave the booker's own reference out for those who do not see it of a ride: people write names into it.
+def _visible_body(body: str | None, by: Principal) -> tuple[str | None, bool]:
+    """Remove the client's own reference unless the caller may see it, and return whether there was one.
 
-    Says whether there was one.
+    People write names into it.
     """
-    if text is None or by.phi >= FIELDS["clientReference"]:
-        return text, False
-    shown = orjson.loads(text)
-    if shown["data"].pop("clientReference", None) is None:
-        return text, False
-    return orjson.dumps(shown, option=orjson.OPT_SORT_KEYS).decode(), True
+    if body is None or by.phi >= FIELDS["clientReference"]:
+        return body, False
+    content = orjson.loads(body)
+    if content["data"].pop("clientReference", None) is None:
+        return body, False
+    return orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode(), True
 
 
 def _body(delivery: Delivery) -> str | None:
-    """Give the bytes that were kept, or those that are made anew for each attempt, and always the same."""
+    """Return the stored body, or render it as each attempt does."""
     if delivery.body_encrypted is not None:
         return str(delivery.body_text)
     if delivery.endpoint.payload_level == PayloadLevel.FULL_RESOURCE:
@@ -134,20 +134,21 @@ def _body(delivery: Delivery) -> str | None:
         return None
 
 
-def _attempt(one: Attempt, event_id: str, own: dict[str, str], *, silent: bool) -> dict[str, Any]:
-    """Show an attempt; `silent`: without what the receiver may repeat of a body in words or in an address."""
-    request = unsigned_headers(event_id, attempt=one.number, at=one.started_at, custom=own)
-    answered = {name: HIDDEN if silent and name == "location" else text for name, text in one.response_headers.items()}
+def _attempt(attempt: Attempt, event_id: str, custom: dict[str, str], *, hide_response: bool) -> dict[str, Any]:
+    request = unsigned_headers(event_id, attempt=attempt.number, at=attempt.started_at, custom=custom)
     return {
-        "number": one.number,
-        "started_at": one.started_at,
-        "duration_ms": one.duration_ms,
-        "code": one.code,
-        "error": one.error,
-        "request_headers": request if one.number else None,
-        "response_headers": answered,
-        "response_snippet": None if silent else one.response_snippet,
-        "remote_ip": one.remote_ip,
+        "number": attempt.number,
+        "started_at": attempt.started_at,
+        "duration_ms": attempt.duration_ms,
+        "code": attempt.code,
+        "error": attempt.error,
+        "request_headers": request if attempt.number else None,
+        "response_headers": {
+            name: HIDDEN if hide_response and name == "location" else value
+            for name, value in attempt.response_headers.items()
+        },
+        "response_snippet": None if hide_response else attempt.response_snippet,
+        "remote_ip": attempt.remote_ip,
     }
 
 

@@ -1,4 +1,4 @@
-"""How endpoints do, for people and machines that look after them."""
+"""The health of endpoints: circuit breaker, waiting deliveries, and the attempts of the last day."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from apps.webhooks.models import Attempt, Endpoint, EndpointHealth
 
 HOURS: Final = 24
 
-# Each count by its own partial index: an endpoint may have millions of deliveries that arrived.
+# Each count uses its own partial index: an endpoint may have millions of delivered rows.
 _WAITING: Final = """
     SELECT e.id, (SELECT count(*) FROM webhooks_delivery d WHERE d.endpoint_id = e.id AND d.status = 'pending'),
         (SELECT count(*) FROM webhooks_delivery d WHERE d.endpoint_id = e.id AND d.status = 'held'),
@@ -24,8 +24,8 @@ _WAITING: Final = """
             ORDER BY a.started_at DESC, a.id DESC LIMIT 1)
     FROM unnest(%(ids)s::uuid[]) AS e(id)
 """
-# For each endpoint, one row for each hour that had attempts, and one without an hour for all of them.  What was not
-# sent says nothing of the receiver, and what was not answered has no latency.
+# For each endpoint, a row for each hour with attempts, and a row without an hour for their sum.  Attempts that were not
+# sent (number 0) are left out; latency is that of answered ones.
 _HOURS: Final = """
     SELECT endpoint_id, date_trunc('hour', started_at, 'UTC'),
         count(*) FILTER (WHERE code BETWEEN 200 AND 299), count(*),
@@ -37,8 +37,8 @@ _HOURS: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class Hour:
-    """What became of the attempts of one hour; `at` is its beginning."""
+class HourlyAttempts:
+    """Attempts in one hour; `at` is its start."""
 
     at: datetime
     delivered: int
@@ -46,8 +46,8 @@ class Hour:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """How many deliveries are in which state short of the end, and since when the oldest is due."""
+class DeliveryCounts:
+    """Deliveries that have not arrived by status, and when the oldest pending one was due."""
 
     pending: int
     held: int
@@ -59,21 +59,21 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How one endpoint does.
+    """The health of an endpoint.
 
-    `latency_p50_ms`, `latency_p95_ms`, `success_rate` (0 to 1) and `hours` are of the 24 clock hours (UTC) up to the
-    one under way; None without an answer, or an attempt, in that time.
+    `latency_p50_ms`, `latency_p95_ms`, `success_rate` (0 to 1) and `hours` cover 24 clock hours (UTC), including the
+    current one; None without an answer, or an attempt, in that time.
     """
 
     endpoint: Endpoint
     circuit: EndpointHealth
     is_open: bool
-    waiting: Waiting
+    waiting: DeliveryCounts
     latency_p50_ms: int | None
     latency_p95_ms: int | None
     success_rate: float | None
     last_error: str
-    hours: list[Hour]
+    hours: list[HourlyAttempts]
 
     @property
     def window(self) -> int:
@@ -81,14 +81,14 @@ class Health:
         return 1 if self.circuit.open_count else self.endpoint.max_in_flight
 
 
-def of(endpoint: Endpoint, *, at: datetime) -> Health:
-    """Say how an endpoint does.  Three queries."""
-    (health,) = of_all([endpoint], at=at)
+def get(endpoint: Endpoint, *, at: datetime) -> Health:
+    """Read the health of an endpoint.  Three queries."""
+    (health,) = get_each([endpoint], at=at)
     return health
 
 
-def of_all(endpoints: Sequence[Endpoint], *, at: datetime) -> list[Health]:
-    """Say how endpoints do, in their order.  Three queries, however many there are."""
+def get_each(endpoints: Sequence[Endpoint], *, at: datetime) -> list[Health]:
+    """Read the health of endpoints, in their order.  Three queries for any number."""
     ids = [endpoint.pk for endpoint in endpoints]
     circuits = EndpointHealth.objects.in_bulk(ids)
     first = at.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
@@ -120,7 +120,7 @@ def _health(
         endpoint=endpoint,
         circuit=circuit,
         is_open=circuit.open_until is not None and at < circuit.open_until,
-        waiting=Waiting(*counts),
+        waiting=DeliveryCounts(*counts),
         latency_p50_ms=p50,
         latency_p95_ms=p95,
         success_rate=round(delivered / tried, 4) if tried else None,
@@ -129,11 +129,11 @@ def _health(
     )
 
 
-def _hour(at: datetime, delivered: int, tried: int, _latency: object) -> Hour:
-    return Hour(at, delivered, tried - delivered)
+def _hour(at: datetime, delivered: int, tried: int, _latency: object) -> HourlyAttempts:
+    return HourlyAttempts(at, delivered, tried - delivered)
 
 
 def last_error(endpoint_id: UUID) -> str:
-    """Name what the last attempt at an endpoint failed of; "" if it did not."""
+    """Return the error of the last attempt at an endpoint; "" if it succeeded."""
     last = Attempt.objects.filter(endpoint_id=endpoint_id).order_by("-started_at", "-pk").first()
     return last.error if last is not None else ""

@@ -33,7 +33,7 @@ def _maybe(schema: Schema) -> Schema:
 _STATUS: Final[Schema] = {"type": "string", "enum": [status.value for status in RideStatus]}
 _MAYBE_STATUS: Final[Schema] = {"type": ["string", "null"], "enum": [*(status.value for status in RideStatus), None]}
 
-_OF_RIDE: Final[Mapping[str, Schema]] = {
+_RIDE: Final[Mapping[str, Schema]] = {
     "status": _STATUS,
     "previousStatus": _MAYBE_STATUS,
     "pickupTime": _INSTANT,
@@ -41,7 +41,7 @@ _OF_RIDE: Final[Mapping[str, Schema]] = {
     "providerId": _maybe(_ID),
     "clientReference": {**_TEXT, "description": "Your own reference, of rides that you booked."},
 }
-_OF_ORDER: Final[Mapping[str, Schema]] = {"status": _TEXT, "facilityId": _maybe(_ID)}
+_ORDER: Final[Mapping[str, Schema]] = {"status": _TEXT, "facilityId": _maybe(_ID)}
 _HOLD: Final[Mapping[str, Schema]] = {
     "fromDate": _DAY,
     "until": {**_maybe(_DAY), "description": "The last day of the hold; null if it is open-ended."},
@@ -59,9 +59,9 @@ _EXCEPTION: Final[Schema] = {
     "required": ["id", "type", "severity", "status", "dueAt"],
     "properties": {
         "id": _ID,
-        "type": {"type": "string", "enum": [one.value for one in ExceptionType]},
-        "severity": {"type": "string", "enum": [one.value for one in ExceptionSeverity]},
-        "status": {"type": "string", "enum": [one.value for one in ExceptionStatus]},
+        "type": {"type": "string", "enum": [item.value for item in ExceptionType]},
+        "severity": {"type": "string", "enum": [item.value for item in ExceptionSeverity]},
+        "status": {"type": "string", "enum": [item.value for item in ExceptionStatus]},
         "dueAt": _maybe(_INSTANT),
     },
 }
@@ -86,11 +86,11 @@ class EventType:
 
 
 def _ride(name: str, description: StrPromise, **more: Schema) -> EventType:
-    return EventType(f"ride.{name}", description, "ride", "rideId", "/rides", {**_OF_RIDE, **more})
+    return EventType(f"ride.{name}", description, "ride", "rideId", "/rides", {**_RIDE, **more})
 
 
 def _order(verb: str, description: StrPromise, **more: Schema) -> EventType:
-    data = {**_OF_ORDER, **more}
+    data = {**_ORDER, **more}
     return EventType(
         f"standing_order.{verb}", description, "standing_order", "standingOrderId", "/standing-orders", data
     )
@@ -114,7 +114,7 @@ def _export(verb: str, description: StrPromise, **more: Schema) -> EventType:
 def _credential(owner: str, description: StrPromise) -> EventType:
     data = {
         "providerId": _ID,
-        "credentialType": {"type": "string", "enum": [one.value for one in CredentialType]},
+        "credentialType": {"type": "string", "enum": [item.value for item in CredentialType]},
         "expiresOn": {**_DAY, "description": "The last valid day."},
         "daysLeft": _COUNT,
         "blocking": {"type": "boolean", "description": "Whether it is required to drive."},
@@ -220,36 +220,36 @@ _ALL: Final = (
     ),
 )
 
-CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType({one.name: one for one in _ALL})
+CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType({event_type.name: event_type for event_type in _ALL})
 TEST: Final = "webhook.test"
 # Names that a subscription may contain besides event types.
 EVERYTHING: Final = "*"
-FAMILIES: Final = tuple(sorted({f"{one.name.partition('.')[0]}.*" for one in _ALL}))
+FAMILIES: Final = tuple(sorted({f"{event_type.name.partition('.')[0]}.*" for event_type in _ALL}))
 # People are alerted at once if it is not delivered: a rider may be waiting.
 URGENT: Final = frozenset({"ride.exception"})
 
 
 def unknown_among(types: list[str]) -> list[str]:
     """List the names that are no event type, family or wildcard."""
-    return [one for one in types if one not in CATALOGUE and one not in FAMILIES and one != EVERYTHING]
+    return [name for name in types if name not in CATALOGUE and name not in FAMILIES and name != EVERYTHING]
 
 
-def data_schema(kind: EventType, level: str) -> dict[str, Any]:
+def data_schema(event_type: EventType, level: str) -> dict[str, Any]:
     """Return the JSON Schema of `data` at `id-only` or `summary`."""
-    properties: dict[str, Any] = {kind.id_key: _ID}
-    if kind.path is not None:
+    properties: dict[str, Any] = {event_type.id_key: _ID}
+    if event_type.path is not None:
         properties["href"] = {"type": "string", "description": "Path of the record in the API."}
-    properties |= dict.fromkeys(kind.owners, _ID)
+    properties |= dict.fromkeys(event_type.owners, _ID)
     required = list(properties)
     if level != "id-only":
-        properties |= kind.summary
+        properties |= event_type.summary
     return {"type": "object", "required": required, "properties": properties}
 
 
-def body_schema(kind: EventType, level: str) -> dict[str, Any]:
+def body_schema(event_type: EventType, level: str) -> dict[str, Any]:
     """Return the JSON Schema of the body.  Receivers ignore unknown keys: keys may be added."""
-    data = data_schema(kind, level)
-    if level == "full-resource" and kind.subject == "ride":
+    data = data_schema(event_type, level)
+    if level == "full-resource" and event_type.subject == "ride":
         data["required"].append("ride")
         data["properties"]["ride"] = {
             "type": ["object", "null"],
@@ -257,20 +257,20 @@ def body_schema(kind: EventType, level: str) -> dict[str, Any]:
         }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"{kind.name}, {level}",
-        "description": str(kind.description),
+        "title": f"{event_type.name}, {level}",
+        "description": str(event_type.description),
         "type": "object",
         "required": ["id", "type", "apiVersion", "timestamp", "subject", "data"],
         "properties": {
             "id": {**_ID, "description": "The same for every attempt, resend and replay; use it to deduplicate."},
-            "type": {"const": kind.name},
+            "type": {"const": event_type.name},
             "apiVersion": {"type": "string"},
             "timestamp": {**_INSTANT, "description": "When the event happened."},
             "subject": {
                 "type": "object",
                 "required": ["type", "id", "sequence"],
                 "properties": {
-                    "type": {"const": kind.subject},
+                    "type": {"const": event_type.subject},
                     "id": _ID,
                     "sequence": {
                         "type": "integer",

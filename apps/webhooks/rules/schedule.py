@@ -1,9 +1,9 @@
-"""When a delivery is tried again.  Pure: the dice and the clock are handed in."""
+"""Retry schedule of deliveries."""
 
 from datetime import timedelta
 from typing import Final
 
-# What is waited after the failure of attempt 1, 2, ...: 13 attempts over 70 hours 52 minutes 40 seconds.
+# Delays after failed attempts 1, 2, ...: 13 attempts over 70 hours 52 minutes 40 seconds.
 DELAYS: Final = (
     timedelta(seconds=10),
     timedelta(seconds=30),
@@ -19,22 +19,22 @@ DELAYS: Final = (
     timedelta(hours=24),
 )
 ATTEMPTS: Final = len(DELAYS) + 1
-TEST_ATTEMPTS: Final = 3  # somebody is looking at the page, and presses the button again
-JITTER: Final = 0.2  # each delay is stretched by a factor of 0.8 to 1.2, so that receivers are not hit in step
+TEST_ATTEMPTS: Final = 3  # a person waits for the result and can send another test
+JITTER: Final = 0.2  # each delay is multiplied by 0.8 to 1.2, so that retries do not arrive at the same time
 MAX_RETRY_AFTER: Final = timedelta(hours=24)
-MAX_AGE: Final = timedelta(hours=72)  # a delivery that could not be tried, because its endpoint was down, ends too
-IN_ORDER_FOR: Final = timedelta(hours=1)  # a ride's event waits no longer for an earlier one that does not get through
+MAX_AGE: Final = timedelta(hours=72)  # a delivery that could not be attempted because its circuit was open ends too
+IN_ORDER_FOR: Final = timedelta(hours=1)  # the longest wait for an earlier event of the same ride
 
 
 def jittered(delay: timedelta, roll: float) -> timedelta:
-    """Stretch a delay by the jitter; `roll` is from 0 to 1."""
+    """Apply jitter to a delay; `roll` is from 0 to 1."""
     return delay * (1 - JITTER + 2 * JITTER * roll)
 
 
 def delay_after(attempt: int, *, of: int = ATTEMPTS, roll: float, retry_after: timedelta | None) -> timedelta | None:
-    """Say how long to wait after the failure of this attempt, counted from 1; None: it was the last.
+    """Return the delay after a failed attempt, counted from 1; None after the last one.
 
-    What the receiver asked for in `Retry-After` is honoured up to a day, and never shortens the wait.
+    `retry_after` of the receiver is honored up to a day and never shortens the delay.
     """
     if attempt >= of:
         return None

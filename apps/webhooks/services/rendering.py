@@ -26,9 +26,9 @@ from apps.rides.schemas.ride_output import RideOut, context_of
 from apps.webhooks.models import Delivery, Endpoint, EndpointSecret
 from apps.webhooks.models.delivery import ErrorClass
 from apps.webhooks.models.endpoint import PayloadLevel
-from apps.webhooks.queries import keys
 from apps.webhooks.queries.endpoints import clients_with_phi
 from apps.webhooks.rules import payloads
+from apps.webhooks.services import secrets as secret_store
 from apps.webhooks.services.sending import Target
 from lib.access import Phi, Principal, system
 from lib.api import serializers
@@ -79,7 +79,7 @@ def _load(endpoint_ids: Collection[UUID]) -> dict[UUID, tuple[int, Target | None
     secrets: dict[UUID, list[EndpointSecret]] = {key: [] for key in endpoint_ids}
     for secret in EndpointSecret.objects.filter(endpoint__in=endpoint_ids).order_by("-created_at", "-pk"):
         secrets[secret.endpoint_id].append(secret)
-    deployment_key = keys.present_signer()
+    deployment_key = secret_store.current_signer()
     return {
         endpoint.pk: (endpoint.version, _target(endpoint, secrets[endpoint.pk], deployment_key))
         for endpoint in Endpoint.objects.filter(pk__in=endpoint_ids)

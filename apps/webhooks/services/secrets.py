@@ -1,11 +1,12 @@
 """Secrets of endpoints and the signing key of the deployment: create and rotate them."""
 
+import base64
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
@@ -13,10 +14,20 @@ from apps.webhooks.models import Endpoint, EndpointSecret, SigningKey
 from apps.webhooks.services import endpoint_states
 from lib.access import Principal
 from lib.errors import InvalidInput
-from lib.standard_webhooks import BadSecret, ed25519_of, hmac_of, new_private_key, new_secret, public_bytes
+from lib.standard_webhooks import (
+    PUBLIC_PREFIX,
+    BadSecret,
+    Ed25519,
+    ed25519_of,
+    hmac_of,
+    new_private_key,
+    new_secret,
+    public_bytes,
+)
 
 DEFAULT_OVERLAP: Final = timedelta(days=1)
 MAX_OVERLAP: Final = timedelta(days=7)
+RETIRED_KEY_LISTED_FOR: Final = timedelta(days=7)  # for deliveries that were signed before
 MAX_VALID: Final = 3  # at once: each adds a signature to the header
 
 
@@ -78,6 +89,32 @@ def rotate_signing_key(*, by: Principal, at: datetime) -> SigningKey:
     Endpoint.objects.filter(asymmetric=True).update(version=F("version") + 1)
     audit.record(by=by, action="webhooks.rotate_signing_key", subject_type="key", subject_id=key.pk)
     return key
+
+
+def current_signer() -> Ed25519 | None:
+    """Return the key that signs now; None before the first endpoint requires one."""
+    key = SigningKey.objects.filter(retired_at__isnull=True).first()
+    return None if key is None else ed25519_of(key.private)
+
+
+def jwks(*, at: datetime) -> dict[str, Any]:
+    """Return the public keys as a JSON Web Key Set (RFC 7517, RFC 8037), the current one first."""
+    listed = Q(retired_at__isnull=True) | Q(retired_at__gt=at - RETIRED_KEY_LISTED_FOR)
+    return {
+        "keys": [
+            {
+                "kty": "OKP",
+                "crv": "Ed25519",
+                "use": "sig",
+                "alg": "EdDSA",
+                "kid": str(key.pk),
+                # As libraries of Standard Webhooks read it.
+                "whpk": PUBLIC_PREFIX + base64.b64encode(bytes(key.public)).decode(),
+                "x": base64.urlsafe_b64encode(bytes(key.public)).rstrip(b"=").decode(),
+            }
+            for key in SigningKey.objects.filter(listed).order_by("-created_at")
+        ]
+    }
 
 
 def _make_key(at: datetime) -> SigningKey:

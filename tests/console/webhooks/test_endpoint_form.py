@@ -9,7 +9,7 @@ import time_machine
 
 from apps.accounts.rules.roles import TokenRole
 from apps.audit.models import AuditEntry
-from apps.console.webhooks.forms import KEPT
+from apps.console.webhooks.forms import MASKED_VALUE
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.services.endpoint_validation import params_of
 from tests import factories
@@ -95,7 +95,7 @@ def test_everything_says_more_than_the_kinds_beside_it() -> None:
         ({"headers": "X-Site:"}, {"headers": ["Each line has to be a name, a colon and a value."]}),
         ({"headers": "A: 1\nA: 2"}, {"headers": ["A name can be there once."]}),
         (
-            {"headers": f"A: {KEPT}"},
+            {"headers": f"A: {MASKED_VALUE}"},
             {"headers": ["Dots stand only for the value of a header that is there already."]},
         ),
         (
@@ -214,7 +214,7 @@ def test_form_shows_an_endpoint_as_it_is_and_no_value_of_a_header() -> None:
     response = visitor().get(_change(endpoint))
 
     page = response.content.decode()
-    assert response.context["form"]["headers"].value() == f"Authorization: {KEPT}\n"
+    assert response.context["form"]["headers"].value() == f"Authorization: {MASKED_VALUE}\n"
     assert response.context["form"]["facilities"].value() == [str(facility.pk)]
     assert 'id="all-ride" data-covers="ride" checked' in page
     assert "eDp5" not in page
@@ -225,7 +225,10 @@ def test_change_keeps_headers_whose_value_is_dots() -> None:
     endpoint = made.endpoint()
     endpoint.headers_text = '{"Authorization": "Basic eDp5", "X-Site": "north"}'
     endpoint.save()
-    asked = _as_it_is(endpoint) | {"name": "Engine of the north", "headers": f"Authorization: {KEPT}\nX-Site: south"}
+    asked = _as_it_is(endpoint) | {
+        "name": "Engine of the north",
+        "headers": f"Authorization: {MASKED_VALUE}\nX-Site: south",
+    }
 
     response = visitor().post(_change(endpoint), asked)
 

@@ -7,9 +7,9 @@ import pytest
 import time_machine
 
 from apps.console.webhooks import labels
-from apps.console.webhooks.sparkline import sparkline
+from apps.console.webhooks.views import sparkline
 from apps.webhooks.models import Attempt, Delivery, Endpoint
-from apps.webhooks.queries.health import Hour
+from apps.webhooks.queries.health import HourlyAttempts
 from lib.pagination import newest_first
 from tests import factories
 from tests.console.visits import text_of, visitor
@@ -239,7 +239,7 @@ def test_recent_deliveries_stand_on_the_page() -> None:
 
 
 def test_spark_is_drawn_in_the_proportions_of_the_hours() -> None:
-    hours = [Hour(NOW, 0, 0), Hour(NOW, 60, 0), Hour(NOW + dt.timedelta(hours=1), 29, 1)]
+    hours = [HourlyAttempts(NOW, 0, 0), HourlyAttempts(NOW, 60, 0), HourlyAttempts(NOW + dt.timedelta(hours=1), 29, 1)]
 
     with time_machine.travel(NOW, tick=False):
         drawn = sparkline(hours)
@@ -256,8 +256,8 @@ def test_spark_is_drawn_in_the_proportions_of_the_hours() -> None:
 
 
 def test_spark_of_a_quiet_and_of_a_good_day_says_so() -> None:
-    assert 'aria-label="No attempts in the last 24 hours"' in sparkline([Hour(NOW, 0, 0)])
-    assert 'aria-label="Attempts of the last 24 hours: 3 delivered, 0 failed"' in sparkline([Hour(NOW, 3, 0)])
+    assert 'aria-label="No attempts in the last 24 hours"' in sparkline([HourlyAttempts(NOW, 0, 0)])
+    assert 'aria-label="Attempts of the last 24 hours: 3 delivered, 0 failed"' in sparkline([HourlyAttempts(NOW, 3, 0)])
 
 
 @pytest.mark.parametrize(
