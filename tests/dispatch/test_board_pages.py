@@ -10,7 +10,7 @@ from django.test import Client
 
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
-from apps.console.board import timeline, words
+from apps.console.board import labels, timeline
 from apps.fleet.models import Driver, Leave
 from apps.riders.rules.accommodation import complete
 from apps.riders.rules.needs import Mobility
@@ -227,9 +227,9 @@ def test_every_place_on_the_axis_has_its_class() -> None:
 
 def test_every_open_status_and_mobility_has_its_words() -> None:
     for status in OPEN:
-        assert words.STATES[words.state_of(Ride(status=status))]
+        assert labels.STATES[labels.state_of(Ride(status=status))]
     for mobility in Mobility:
-        assert words.kind_of(Ride(accommodation=complete({"mobility": mobility.value})))[1]
+        assert labels.kind_of(Ride(accommodation=complete({"mobility": mobility.value})))[1]
 
 
 def test_names_and_places_are_escaped(desk: Client) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
-from apps.console.board import words
+from apps.console.board import labels
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.events.models import Event
@@ -214,6 +214,6 @@ def test_suggesting_asks_the_same_however_many_rides(desk: Client, count: int, d
 def test_what_stands_against_drivers_is_said_with_most_first() -> None:
     counted = {ViolationCode.OUTSIDE_SHIFT: 2, ViolationCode.SCHEDULE_CONFLICT: 5, ViolationCode.CREDENTIAL_INVALID: 2}
 
-    assert words.against(counted) == "has another ride then (5), credentials not valid (2), off duty then (2)"
-    assert set(words.AGAINST) == set(ViolationCode)
-    assert words.against({}) == "No driver is active."
+    assert labels.against(counted) == "has another ride then (5), credentials not valid (2), off duty then (2)"
+    assert set(labels.AGAINST) == set(ViolationCode)
+    assert labels.against({}) == "No driver is active."

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from apps.accounts.sessions import principal_of, zone_of
 from apps.audit.views import record_read
-from apps.console.board import words
+from apps.console.board import labels
 from apps.console.board.forms import AssignForm, TakeOffForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.dispatch.services import planning
@@ -81,7 +81,7 @@ def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     context = {
         **_about(found, request),
         "driver": driver or "",
-        "may_assign": found.status in words.ASSIGNABLE,
+        "may_assign": found.status in labels.ASSIGNABLE,
         "may_unassign": (RideStatus(found.status), Action.UNASSIGN) in BY_ACTION,
         "may_release": found.will_call and found.ready_at is None and found.status in will_call.RELEASABLE,
         "whole_page": reverse("ride_page", args=[found.pk]),
@@ -166,15 +166,15 @@ def _driver(driver_id: UUID, by: Principal) -> str:
 
 def _about(found: Ride, request: HttpRequest) -> dict[str, Any]:
     by = principal_of(request)
-    _mark, moves = words.kind_of(found)
+    _mark, moves = labels.kind_of(found)
     open_ = found.status in OPEN
     return {
         "ride": found,
         "name": rider_name(found.rider, by),
         "moves": moves,
-        "service": words.service(found),
-        "way": words.way(found, disclosure_of(by)),
-        "state_words": words.STATES[words.state_of(found)] if open_ else capfirst(found.get_status_display()),
+        "service": labels.service(found),
+        "way": labels.way(found, disclosure_of(by)),
+        "state_words": labels.STATES[labels.state_of(found)] if open_ else capfirst(found.get_status_display()),
         "clock": clock(errand_of(found, at=timezone.now()).span.starts_at.astimezone(zone_of(request))),
         "fragment": _is_fragment(request),
     }

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from apps.audit.views import record_read
-from apps.console.board import timeline, words
+from apps.console.board import labels, timeline
 from apps.console.board.cards import card, row
 from apps.console.board.counters import counters
 from apps.console.board.map_points import points
@@ -114,8 +114,8 @@ def _ids(request: HttpRequest, name: str) -> set[UUID]:
 
 def _parts(found: Board, page: Page, reader: Reader) -> dict[str, Any]:
     """Lay out what the page and its changes have in common."""
-    queue = [one for one in found.waiting if words.state_of(one.ride) != "will-call"]
-    will_calls = [one for one in found.waiting if words.state_of(one.ride) == "will-call"]
+    queue = [one for one in found.waiting if labels.state_of(one.ride) != "will-call"]
+    will_calls = [one for one in found.waiting if labels.state_of(one.ride) == "will-call"]
     late_waiting = sum(1 for one in queue if one.late)
     if page.show == "late":
         queue = [one for one in queue if one.late]
@@ -160,13 +160,13 @@ def _rows(found: Board, page: Page, reader: Reader) -> Sequence[dict[str, Any]]:
 # Nobody who drives comes before everybody.
 _SORTED_BY: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "rider": lambda row: row["name"].lower(),
-    "status": lambda row: list(words.STATES).index(row["state"]),
+    "status": lambda row: list(labels.STATES).index(row["state"]),
     "driver": lambda row: row["driver"].lower(),
 }
 
 
 def _is_shown(one: BoardRide, show: str) -> bool:
-    state = words.state_of(one.ride)
+    state = labels.state_of(one.ride)
     return {
         "waiting": state in ("unassigned", "requested"),
         "will-call": state == "will-call",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from apps.console.board import words
+from apps.console.board import labels
 from apps.console.board.timeline import Reader
 from apps.dispatch.queries.board import BoardRide, Lane
 from apps.riders.labels import rider_name
@@ -12,19 +12,19 @@ from apps.rides.labels import driver_name
 def card(one: BoardRide, reader: Reader) -> dict[str, Any]:
     """Say of a ride what a dispatcher decides by."""
     ride = one.ride
-    mark, moves = words.kind_of(ride)
-    waits = words.state_of(ride) == "will-call"
+    mark, moves = labels.kind_of(ride)
+    waits = labels.state_of(ride) == "will-call"
     return {
         "one": one,
         "ride": ride,
-        "state": words.state_of(ride),
+        "state": labels.state_of(ride),
         "name": rider_name(ride.rider, reader.by),
         "clock": reader.clock(one.errand.span.starts_at),
         "mark": mark,
         "moves": moves,
-        "way": words.way(ride, reader.sees),
-        "late": words.lateness(one),
-        "service": words.service(ride),
+        "way": labels.way(ride, reader.sees),
+        "late": labels.lateness(one),
+        "service": labels.service(ride),
         "ready": ride.will_call and not waits,
         "severe": ride.max_exception_severity == "critical",
     }
@@ -34,7 +34,7 @@ def row(one: BoardRide, lane: Lane | None, reader: Reader) -> dict[str, Any]:
     """Say the same, with the state in words and who drives."""
     return {
         **card(one, reader),
-        "state_words": words.STATES[words.state_of(one.ride)],
+        "state_words": labels.STATES[labels.state_of(one.ride)],
         "driver": driver_name(lane.driver, reader.by) if lane else "",
         "unit": lane.unit if lane else "",
     }

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
-from apps.console.board import words
+from apps.console.board import labels
 from apps.console.board.timeline import Reader
 from apps.dispatch.queries.board import Board, BoardRide, Lane
 from apps.organizations.models import Facility
@@ -40,12 +40,12 @@ def _ride(one: BoardRide, reader: Reader) -> Point | None:
     begin, end = one.errand.pickup, one.errand.dropoff
     if begin is None:
         return None
-    ride, state = one.ride, words.state_of(one.ride)
+    ride, state = one.ride, labels.state_of(one.ride)
     told = [
         f"{reader.clock(one.errand.span.starts_at)} {rider_name(ride.rider, reader.by)}",
-        words.way(ride, reader.sees),
-        str(words.STATES[state]),
-        words.lateness(one),
+        labels.way(ride, reader.sees),
+        str(labels.STATES[state]),
+        labels.lateness(one),
     ]
     return {
         "id": str(ride.pk),
@@ -54,7 +54,7 @@ def _ride(one: BoardRide, reader: Reader) -> Point | None:
         "state": state,
         "late": one.late > 0,
         "url": f"{reader.page}{ride.pk}/",
-        "assign": f"{reader.page}{ride.pk}/assign/" if ride.status in words.ASSIGNABLE else "",
+        "assign": f"{reader.page}{ride.pk}/assign/" if ride.status in labels.ASSIGNABLE else "",
         "text": ", ".join(part for part in told if part),
     }
 

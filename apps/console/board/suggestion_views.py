@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
-from apps.console.board import words
+from apps.console.board import labels
 from apps.console.board.cards import card
 from apps.console.board.forms import accepted
 from apps.console.board.page import page_of, reader_of
@@ -53,7 +53,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
         "whole": chosen is None,
         "rows": [_row(one, found, reader) for one in found.plan.suggestions],
         "left": [
-            {**_ride(one.ride_id, found, reader), "against": words.against(one.against)} for one in found.plan.left
+            {**_ride(one.ride_id, found, reader), "against": labels.against(one.against)} for one in found.plan.left
         ],
         "drivers": _drivers(found, reader),
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),

@@ -20,7 +20,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from apps.console.board import words
+from apps.console.board import labels
 from apps.dispatch.queries.board import BoardRide, Lane
 from apps.dispatch.rules import row_layout
 from apps.dispatch.rules.axis import Axis
@@ -54,11 +54,11 @@ class Reader:
 
     @cached_property
     def states(self) -> Mapping[str, str]:
-        return {state: str(word) for state, word in words.STATES.items()}
+        return {state: str(word) for state, word in labels.STATES.items()}
 
     @cached_property
     def moves(self) -> Mapping[str, tuple[str, str]]:
-        return {mobility: (mark, str(word)) for mobility, (mark, word) in words.KINDS.items()}
+        return {mobility: (mark, str(word)) for mobility, (mark, word) in labels.KINDS.items()}
 
     @cached_property
     def until(self) -> str:
@@ -138,13 +138,13 @@ def _who(one: Lane, axis: Axis, reader: Reader) -> str:
 def _bar(shown: BoardRide, row: int, axis: Axis, reader: Reader) -> str:
     ride, span = shown.ride, shown.errand.span
     mark, moves = reader.moves[ride.accommodation["mobility"]]
-    state = words.state_of(ride)
+    state = labels.state_of(ride)
     risk = "" if not shown.late else " late" if shown.is_late else " risk"
     plus = f"<b>+{shown.late}</b> " if shown.late else ""
     severe = " severe" if ride.max_exception_severity == "critical" else ""
     aside = " aside" if shown.is_context else ""
     clocks = f"{reader.clock(span.starts_at)} {reader.until} {reader.clock(span.ends_at)}"
-    told = [clocks, words.way(ride, reader.sees), moves, reader.states[state], words.lateness(shown)]
+    told = [clocks, labels.way(ride, reader.sees), moves, reader.states[state], labels.lateness(shown)]
     rest = escape(", ".join(part for part in told if part))
     place = classes(span.starts_at, span.ends_at, axis, at_least=_SHORTEST)
     return (

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.console.booking.fields import ClockField, PhoneField
-from apps.console.ride import words
+from apps.console.ride import labels as ride_labels
 from apps.organizations.models import Entrance, Facility
 from apps.rides import pickup_points
 from lib.console_forms import choose
@@ -16,7 +16,7 @@ from lib.console_forms import choose
 # Lines of the checklist by their fields: `item_order_signed` is `orderSigned` of the API.
 ITEMS: Final[Mapping[str, str]] = {
     "item_" + "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key): key
-    for key in words.CHECKLIST
+    for key in ride_labels.CHECKLIST
 }
 _MORE: Final = ("entrance", "receiving_name", "receiving_phone", "receiving_by")
 
@@ -65,7 +65,7 @@ class DischargePart(forms.Form):
         for name in ("unit", "room", "planner_name", "receiving_name"):
             self.fields[name].widget.attrs["autocomplete"] = "off"
         for name, key in ITEMS.items():
-            self.fields[name] = forms.BooleanField(label=cast(str, words.CHECKLIST[key]), required=False)
+            self.fields[name] = forms.BooleanField(label=cast(str, ride_labels.CHECKLIST[key]), required=False)
 
     def offer_entrances(self, facility: Facility | None) -> None:
         """Offer the doors of the facility that asks.  One query where there is one."""

@@ -17,7 +17,7 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.console.exceptions import views
 from apps.console.exceptions.forms import QUEUE, CloseForm, SnoozeForm
 from apps.console.kit.rights import require_scope
-from apps.console.ride import words
+from apps.console.ride import labels as ride_labels
 from apps.console.ride.ride_forms import Versioned
 from apps.rides.models import RideException
 from apps.rides.rules.exception_types import ExceptionStatus, ResolutionCode
@@ -103,10 +103,10 @@ def _refused(request: HttpRequest, exception_id: UUID, name: str, form: Versione
 
 def _quicker(found: RideException) -> str:
     if found.resolved_at is not None:
-        closer = words.who(found.resolved_by, accounts.names_of([found.resolved_by]))
+        closer = ride_labels.who(found.resolved_by, accounts.names_of([found.resolved_by]))
         return _("%(name)s has closed it already.") % {"name": closer}
     if found.status == ExceptionStatus.ACKNOWLEDGED:
-        owner = found.owner.name if found.owner else words.who(found.acknowledged_by, {})
+        owner = found.owner.name if found.owner else ride_labels.who(found.acknowledged_by, {})
         return _("%(name)s has it already.") % {"name": owner}
     return _("It has changed meanwhile: look at it again.")
 

@@ -10,7 +10,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from apps.console.ride import words
+from apps.console.ride import labels as ride_labels
 from apps.console.ride.ride_forms import Versioned
 from apps.rides import labels
 from apps.rides.labels import ADVICE
@@ -21,7 +21,7 @@ from lib.ids import uuid_or_none
 from lib.listing import Listing
 
 _ANY: Final = ("", _("Any"))
-_SEVERITIES: Final = [_ANY, *((value, badge.text) for value, badge in words.SEVERITIES.items())]
+_SEVERITIES: Final = [_ANY, *((value, badge.text) for value, badge in ride_labels.SEVERITIES.items())]
 CODES: Final = list(labels.CODES.items())
 QUEUE: Final = Listing(
     "exceptions",

@@ -19,11 +19,12 @@ from apps.console.board import counters
 from apps.console.exceptions.forms import HISTORY, QUEUE, CloseForm, HistoryFilter, QueueFilter, SnoozeForm
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
-from apps.console.ride import ride_panel, words
+from apps.console.ride import labels as ride_labels
+from apps.console.ride import ride_panel
 from apps.console.ride.ride_forms import Versioned
 from apps.organizations.models import Facility
 from apps.organizations.queries import contacts_of
-from apps.riders import labels as rider_words
+from apps.riders import labels as rider_labels
 from apps.rides import labels
 from apps.rides.labels import ADVICE
 from apps.rides.models import RideException
@@ -44,7 +45,7 @@ def queue(request: HttpRequest) -> HttpResponse:
     listed = listing(request, filters)
     context = listed | views_of(request, listed["shown"], filters)
     context["counts"] = [
-        (words.SEVERITIES[severity], severity.value, n) for severity, n in day_counts.unsettled_exceptions(by=by)
+        (ride_labels.SEVERITIES[severity], severity.value, n) for severity, n in day_counts.unsettled_exceptions(by=by)
     ]
     context["counters"] = counters.strip(request)
     return render(request, "rides/exceptions.html", context)
@@ -141,7 +142,7 @@ def page(
     context = {
         **_row(found, by, now),
         **ride_panel.exception(found, names, by),
-        "opened_by": words.who(found.opened_by, names),
+        "opened_by": ride_labels.who(found.opened_by, names),
         "contacts": _contacts(found, by),
         "snooze": SnoozeForm(initial=fresh, auto_id="snooze_%s"),
         "close": CloseForm(initial=fresh, auto_id="close_%s"),
@@ -160,13 +161,13 @@ def _row(one: RideException, by: Principal, now: datetime) -> dict[str, Any]:
     ride = one.ride
     return {
         "row": one,
-        "severity": words.SEVERITIES[one.severity],
-        "title": words.title_of(one.type),
+        "severity": ride_labels.SEVERITIES[one.severity],
+        "title": ride_labels.title_of(one.type),
         "step": ADVICE[one.type].step,
         "answer": ride_panel.answer_of(one),
-        "when": words.day_and_clock(ride.pickup_at, ride.timezone) if ride else "",
+        "when": ride_labels.day_and_clock(ride.pickup_at, ride.timezone) if ride else "",
         "place": one.facility.name if one.facility else "",
-        "rider": rider_words.rider_name(one.rider, by),
+        "rider": rider_labels.rider_name(one.rider, by),
         "is_snoozed": one.snoozed_until is not None and one.snoozed_until > now,
         "is_overdue": one.due_at is not None and one.due_at <= now,
     }
@@ -183,8 +184,8 @@ def _closed(one: RideException, names: dict[str, str]) -> dict[str, Any]:
     stood = (one.resolved_at or one.opened_at) - one.opened_at
     return {
         "minutes": int(stood.total_seconds() // 60),
-        "closed_by": words.who(one.resolved_by, names),
-        "standing": words.STANDINGS[one.status],
+        "closed_by": ride_labels.who(one.resolved_by, names),
+        "standing": ride_labels.STANDINGS[one.status],
         "code": labels.CODES[one.resolution_code],
     }
 

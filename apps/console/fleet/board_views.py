@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.console.fleet import words as words
+from apps.console.fleet import labels
 from apps.console.fleet.credential_board import BROKEN, NAME, SOONEST, Cell, Row, board
 from apps.console.fleet.forms import CREDENTIALS, DRIVERS, KINDS, CredentialBoardFilter, DriversFilter
 from apps.console.kit.list_export import exported
@@ -63,11 +63,11 @@ def credentials(request: HttpRequest) -> HttpResponse:
             for of, label in _KIND_WORDS.items()
         ],
         "counts": [
-            (words.NARROWED[name], tone if found.counts[name] else "quiet", found.counts[name],
+            (labels.NARROWED[name], tone if found.counts[name] else "quiet", found.counts[name],
              shown.address(standing="" if name == chosen else name), name == chosen)
             for name, tone in _COUNTED
         ],
-        "types": [(kind, words.credential_label(kind)) for kind in types],
+        "types": [(kind, labels.credential_label(kind)) for kind in types],
         "page": page,
         "rows": [_row(row, shown.columns, form.kind, by) for row in page],
     }  # fmt: skip
@@ -83,7 +83,7 @@ def credentials_file(request: HttpRequest) -> HttpResponse:
     found = board(form.asked(CREDENTIALS.sort(request.GET.get("sort", ""))), by=by, at=now)
     heads = [_("Driver") if form.kind == "drivers" else _("Vehicle"), _("Provider"), _("Status")]
     for kind in found.types:
-        heads += [words.credential_label(kind), f"{words.credential_label(kind)}, {_('last day')}"]
+        heads += [labels.credential_label(kind), f"{labels.credential_label(kind)}, {_('last day')}"]
     lines = ([*_head(row, by), *_credential_texts(row.cells), row.broken] for row in found.rows)
     return exported(
         request,
@@ -146,11 +146,11 @@ def _listed(row: Row, by: Principal) -> dict[str, Any]:
     worst = row.worst
     return {
         "url": page_of("drivers", row.owner.pk),
-        "name": words.name_of(row.owner, by),
-        "standing": words.standing_of(row.owner),
+        "name": labels.name_of(row.owner, by),
+        "standing": labels.standing_of(row.owner),
         "provider": row.owner.provider.name,
-        "worst": worst and {"badge": words.URGENCIES[worst.urgency], "text": words.state(worst)},
-        "credential": worst and words.credential_label(worst.type),
+        "worst": worst and {"badge": labels.URGENCIES[worst.urgency], "text": labels.state(worst)},
+        "credential": worst and labels.credential_label(worst.type),
         "given": row.given,
         "broken": row.broken,
     }
@@ -160,8 +160,8 @@ def _row(row: Row, columns: Collection[str], kind: str, by: Principal) -> dict[s
     url = page_of(kind, row.owner.pk)
     return {
         "url": url,
-        "name": words.name_of(row.owner, by),
-        "standing": words.standing_of(row.owner),
+        "name": labels.name_of(row.owner, by),
+        "standing": labels.standing_of(row.owner),
         "provider": row.owner.provider.name,
         "cells": [_cell(cell, url) for cell in row.cells if cell.type in columns],
         "broken": row.broken,
@@ -170,31 +170,31 @@ def _row(row: Row, columns: Collection[str], kind: str, by: Principal) -> dict[s
 
 def _cell(cell: Cell, url: str) -> SafeString:
     """Draw a cell here and not in the template, which would take a second for two thousand of them."""
-    badge = words.URGENCIES[cell.urgency]
-    said = format_html('<span aria-hidden="true">{}</span> {}', badge.sign, words.state(cell))
+    badge = labels.URGENCIES[cell.urgency]
+    said = format_html('<span aria-hidden="true">{}</span> {}', badge.sign, labels.state(cell))
     if cell.urgency not in (Urgency.VALID, Urgency.NOT_FILED):
         said = format_html('<a href="{}#{}">{}</a>', url, cell.type, said)
     notes = (
         cell.expires_on and cell.expires_on.isoformat(),
-        words.review(cell.awaits_review),
-        words.broken(cell.rides),
+        labels.review(cell.awaits_review),
+        labels.broken(cell.rides),
     )
     more = [one for one in notes if one]
     return format_html(
         '<td class="credential {} {}" data-label="{}"><span>{}{}</span></td>',
         badge.tone,
         cell.urgency.value.replace("_", "-"),
-        words.credential_label(cell.type),
+        labels.credential_label(cell.type),
         said,
         format_html('<span class="sub">{}</span>', " · ".join(more)) if more else "",
     )
 
 
 def _head(row: Row, by: Principal) -> Sequence[str]:
-    return words.name_of(row.owner, by), row.owner.provider.name, str(words.standing_of(row.owner).text)
+    return labels.name_of(row.owner, by), row.owner.provider.name, str(labels.standing_of(row.owner).text)
 
 
 def _credential_texts(cells: Iterable[Cell]) -> Iterable[str]:
     for cell in cells:
-        yield ", ".join(filter(None, (str(words.URGENCIES[cell.urgency].text), words.review(cell.awaits_review))))
+        yield ", ".join(filter(None, (str(labels.URGENCIES[cell.urgency].text), labels.review(cell.awaits_review))))
         yield cell.expires_on.isoformat() if cell.expires_on else ""

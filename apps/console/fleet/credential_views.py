@@ -14,12 +14,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
-from apps.console.fleet import words as words
+from apps.console.fleet import labels
 from apps.console.fleet.board_views import page_of
 from apps.console.fleet.forms import KINDS, DocumentForm, FileForm, RejectForm, RemoveForm
 from apps.console.fleet.owner_views import found_owner, owner_credentials
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
-from apps.console.ride import words as ride_words
+from apps.console.ride import labels as ride_labels
 from apps.fleet import queries as fleet
 from apps.fleet.models import Credential
 from apps.fleet.rules.credentials import TYPES_OF, Subject, blocks_by_default
@@ -129,17 +129,17 @@ def _page(
         "owner": owner.record,
         "owner_url": page_of(kind, owner_id),
         "is_driver": owner.subject is Subject.DRIVER,
-        "name": words.name_of(owner.record, by),
-        "title": words.credential_label(type),
+        "name": labels.name_of(owner.record, by),
+        "title": labels.credential_label(type),
         "type": type,
         "kind": kind,
         "present": present,
-        "badge": cell and words.URGENCIES[cell.urgency],
-        "state": cell and words.state(cell),
+        "badge": cell and labels.URGENCIES[cell.urgency],
+        "state": cell and labels.state(cell),
         "broken": cell.rides if cell else 0,
-        "entered_by": present and present.entered_by and ride_words.who(present.entered_by, names),
+        "entered_by": present and present.entered_by and ride_labels.who(present.entered_by, names),
         "is_own": present is not None and present.entered_by == by.actor,
-        "verified_by": present and ride_words.who(present.verified_by, names),
+        "verified_by": present and ride_labels.who(present.verified_by, names),
         "file": FileForm(initial={"blocking": needed}, auto_id="file_%s"),
         "reject": RejectForm(auto_id="reject_%s"),
         "scan": DocumentForm(auto_id="scan_%s"),
@@ -148,8 +148,8 @@ def _page(
         "scans": [
             {
                 "scan": one,
-                "kind": words.KINDS[one.kind],
-                "by": ride_words.who(one.added_by, names),
+                "kind": labels.KINDS[one.kind],
+                "by": ride_labels.who(one.added_by, names),
                 "remove": returned["remove"] if one.pk == removed else RemoveForm(auto_id=f"remove_{one.pk}_%s"),
             }
             for one in scans

@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from apps.console.fleet import words
+from apps.console.fleet import labels
 from apps.console.fleet.credential_board import BROKEN, GIVEN, NAME, PROVIDER, SOONEST, Asked
 from apps.console.ride.ride_forms import Versioned
 from apps.fleet.models import Activation, CredentialType
@@ -52,7 +52,7 @@ DRIVERS: Final = Listing(
     size=SIZES[-1],
 )
 _ANY: Final = ("", _("Any"))
-_STANDINGS: Final = [(name, badge.text) for name, badge in words.ACTIVATIONS.items()]
+_STANDINGS: Final = [(name, badge.text) for name, badge in labels.ACTIVATIONS.items()]
 
 
 class _Filter(ListFilter):
@@ -75,7 +75,7 @@ class _Filter(ListFilter):
 
 class CredentialBoardFilter(_Filter):
     of = forms.ChoiceField(required=False, choices=[(kind, kind) for kind in KINDS], widget=forms.HiddenInput)
-    standing = forms.ChoiceField(label=_("Credentials"), required=False, choices=[_ANY, *words.NARROWED.items()])
+    standing = forms.ChoiceField(label=_("Credentials"), required=False, choices=[_ANY, *labels.NARROWED.items()])
 
     field_order = ("of", "provider", "standing")
 
@@ -170,7 +170,7 @@ class VehicleStatusForm(Versioned):
     """Whether a vehicle is on the road from now on."""
 
     status = forms.ChoiceField(
-        label=_("From now on"), choices=[(name, badge.text) for name, badge in words.VEHICLE_STATUSES.items()]
+        label=_("From now on"), choices=[(name, badge.text) for name, badge in labels.VEHICLE_STATUSES.items()]
     )
     reason = forms.CharField(
         label=_("Reason"), required=False, max_length=200, widget=forms.Textarea(attrs={"rows": 2})

@@ -18,11 +18,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
-from apps.console.fleet import words as words
+from apps.console.fleet import labels
 from apps.console.fleet.credential_board import LAPSED, Asked, Cell, board
 from apps.console.fleet.forms import KINDS, ActivationForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
-from apps.console.ride import words as ride_words
+from apps.console.ride import labels as ride_labels
 from apps.fleet import queries as fleet
 from apps.fleet.models import Activation, Qualification, Vehicle
 from apps.fleet.rules.credentials import TYPES_OF, Subject
@@ -148,20 +148,20 @@ def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
     return {
         "kind": owner.kind,
         "owner": owner.record,
-        "name": words.name_of(owner.record, by),
-        "standing": words.standing_of(owner.record),
+        "name": labels.name_of(owner.record, by),
+        "standing": labels.standing_of(owner.record),
         "credentials": [
             {
                 "credential": one,
-                "name": words.credential_label(one.type),
-                "badge": words.URGENCIES[cells[one.type].urgency],
-                "state": words.state(cells[one.type]),
-                "broken": words.broken(cells[one.type].rides),
-                "verified_by": ride_words.who(one.verified_by, names),
+                "name": labels.credential_label(one.type),
+                "badge": labels.URGENCIES[cells[one.type].urgency],
+                "state": labels.state(cells[one.type]),
+                "broken": labels.broken(cells[one.type].rides),
+                "verified_by": ride_labels.who(one.verified_by, names),
             }
             for one in shown
         ],
-        "others": [(kind, words.credential_label(kind)) for kind in TYPES_OF[owner.subject] if kind not in there],
+        "others": [(kind, labels.credential_label(kind)) for kind in TYPES_OF[owner.subject] if kind not in there],
         "may_change": by.has_scope(Scope.DRIVERS_WRITE),
     }
 
@@ -175,8 +175,8 @@ def _activation_page(request: HttpRequest, owner: Owner, form: ActivationForm, t
     by, now, record = principal_of(request), timezone.now(), owner.record
     context: dict[str, Any] = {
         "owner": record,
-        "name": words.name_of(record, by),
-        "standing": words.standing_of(record),
+        "name": labels.name_of(record, by),
+        "standing": labels.standing_of(record),
         "form": form,
         "to": to,
     }
@@ -184,7 +184,7 @@ def _activation_page(request: HttpRequest, owner: Owner, form: ActivationForm, t
         _credentials, cells = owner_credentials(owner, by, now)
         lacking = [cell for cell in cells.values() if cell.blocking and cell.urgency in LAPSED]
         context["lacking"] = [
-            (cell.type, words.credential_label(cell.type), words.URGENCIES[cell.urgency]) for cell in lacking
+            (cell.type, labels.credential_label(cell.type), labels.URGENCIES[cell.urgency]) for cell in lacking
         ]
     else:
         rides = assigned_rides.for_driver(record.pk, by=by)
@@ -205,10 +205,10 @@ def affected(rides: RideQuerySet, owner: Owner, by: Principal, becomes: Callable
     shown = [
         {
             "ride": ride,
-            "when": ride_words.day_and_clock(ride.pickup_at, ride.timezone),
+            "when": ride_labels.day_and_clock(ride.pickup_at, ride.timezone),
             "place": ride.facility.name if ride.facility else "",
             "rider": rider_name(ride.rider, by),
-            "badge": ride_words.STATUSES[ride.status],
+            "badge": ride_labels.STATUSES[ride.status],
             "becomes": becomes(ride),
         }
         for ride in rows[:MOST_RIDES]

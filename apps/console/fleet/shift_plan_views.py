@@ -11,8 +11,7 @@ from django.utils.formats import date_format
 from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of, zone_of
-from apps.console.fleet import shift_plan
-from apps.console.fleet import words as words
+from apps.console.fleet import labels, shift_plan
 from apps.console.fleet.board_views import providers
 from apps.console.fleet.shift_forms import PlanFilter, times_of
 from apps.console.fleet.shift_plan import DayOfDriver, Lane
@@ -53,8 +52,8 @@ def _lane(lane: Lane, by: Principal) -> dict[str, Any]:
     driver = lane.driver
     return {
         "driver": driver,
-        "name": words.name_of(driver, by),
-        "standing": None if driver.activation == Activation.ACTIVE else words.standing_of(driver),
+        "name": labels.name_of(driver, by),
+        "standing": None if driver.activation == Activation.ACTIVE else labels.standing_of(driver),
         "days": [_day(one, driver.provider.timezone) for one in lane.days],
         "minutes": lane.minutes,
     }

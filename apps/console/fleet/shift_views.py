@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.sessions import principal_of, zone_of
-from apps.console.fleet import words as words
+from apps.console.fleet import labels
 from apps.console.fleet.owner_views import Owner, affected
 from apps.console.fleet.shift_forms import ShiftForm, StepForm, times_of
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
@@ -226,7 +226,7 @@ def _page(
         "form": form,
         "wrong": wrong or form,
         "asked": asked,
-        "name": words.name_of(found.driver, by),
+        "name": labels.name_of(found.driver, by),
         "when": _when(found),
         "zone": zone,
         "planned": planned,

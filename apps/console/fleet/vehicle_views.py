@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.sessions import principal_of
-from apps.console.fleet import words as words
+from apps.console.fleet import labels
 from apps.console.fleet.forms import VehicleStatusForm
 from apps.console.fleet.owner_views import affected, found_owner
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
@@ -50,8 +50,8 @@ def status(request: HttpRequest, owner_id: UUID) -> HttpResponse:
                 return redirect("fleet_vehicle", owner_id)
     context = {
         "owner": owner.record,
-        "name": words.name_of(owner.record, by),
-        "standing": words.standing_of(owner.record),
+        "name": labels.name_of(owner.record, by),
+        "standing": labels.standing_of(owner.record),
         "form": form,
         **affected(assigned_rides.to_vehicle(owner_id, by=by), owner, by, _becomes),
     }
@@ -65,7 +65,7 @@ def _becomes(ride: Ride) -> str:
 
 
 def _tell(request: HttpRequest, changed: fleet_changes.VehicleChange) -> None:
-    standing = words.VEHICLE_STATUSES[changed.vehicle.status].text
+    standing = labels.VEHICLE_STATUSES[changed.vehicle.status].text
     messages.success(request, _("The vehicle is now: %(status)s.") % {"status": standing})
     if count := len(changed.affected_ride_ids):
         text = ngettext(

@@ -10,10 +10,11 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.console.ride import ride_panel, words
+from apps.console.ride import labels as ride_labels
+from apps.console.ride import ride_panel
 from apps.console.ride.ride_forms import AnswerForm
 from apps.organizations.service_levels import ServiceLevels, service_levels
-from apps.riders import labels as rider_words
+from apps.riders import labels as rider_labels
 from apps.rides.models import Ride, RideException
 from apps.rides.queries.facility_day import FacilityDay
 from apps.rides.queries.ride_needs import expected_dropoff_at
@@ -75,11 +76,11 @@ def _row(ride: Ride, found: FacilityDay, levels: ServiceLevels, by: Principal, n
     standing = found.exceptions.get(ride.pk, [])
     asking = [one for one in standing if leg_decisions.asks(one)]
     asks = any(leg_decisions.ANSWER not in one.details for one in asking)
-    ends = [words.place_name(disclosure.stop(stop, to)) for stop in (ride.pickup, ride.dropoff)]
+    ends = [ride_labels.place_name(disclosure.stop(stop, to)) for stop in (ride.pickup, ride.dropoff)]
     return {
         "ride": ride,
-        "name": rider_words.rider_name(ride.rider, by),
-        "badges": words.status_of(ride),
+        "name": rider_labels.rider_name(ride.rider, by),
+        "badges": ride_labels.status_of(ride),
         "late": late_minutes(ride, now),
         "from": ends[0],
         "to": ends[1],
@@ -166,11 +167,11 @@ def _discharge(
         "order": discharge.facility_clock(ride, now),
         "transport": discharge.transport_clock(ride, levels, now),
         # Nobody looks at a list that is done once the patient is released.
-        "checklist": [(item, words.CHECKLIST[item.key]) for item in items]
+        "checklist": [(item, ride_labels.CHECKLIST[item.key]) for item in items]
         if leaves and (open_items or ride.ready_at is None)
         else [],
         "open_items": open_items,
-        "holds_back": [words.CHECKLIST[item.key] for item in items if item.holds_back] if leaves else [],
+        "holds_back": [ride_labels.CHECKLIST[item.key] for item in items if item.holds_back] if leaves else [],
         # Whoever books changes what was booked until a driver is on it, as with the notes.
         "may_tick": RideAction.NOTES in deeds,
     }

@@ -20,7 +20,7 @@ from apps.recurring.queries.day_sheet import Visit
 from apps.recurring.queries.roster import OrderSummary
 from apps.recurring.rules.reconciliation import Leg
 from apps.recurring.rules.recurrence import ChangeType, OccurrenceStatus
-from apps.riders import labels as rider_words
+from apps.riders import labels as rider_labels
 from apps.rides.labels import OUT_OF_REACH, driver_name
 from apps.rides.rules.lifecycle import RideStatus
 from lib import clocks
@@ -99,7 +99,7 @@ APPLIES: Final[Mapping[str, Text]] = {
     CalendarShift.AppliesTo.TTS: gettext_lazy("Those of Tuesday, Thursday, Saturday"),
     CalendarShift.AppliesTo.SELECTED: gettext_lazy("Single standing orders"),
 }
-needs_said: Final = rider_words.needs_said
+needs_said: Final = rider_labels.needs_said
 # Reasons why no ride could be booked, by error code.
 REFUSAL_REASONS: Final[Mapping[str, Text]] = {
     Code.RIDER_NOT_BOOKABLE.name: gettext_lazy("The rider's record does not allow bookings."),

@@ -16,7 +16,7 @@ from apps.console.kit.rights import require_scope
 from apps.console.reports import labels, report_pdf
 from apps.console.reports.figure_views import counted_row
 from apps.console.reports.forms import OWN, ReportFilter, filters
-from apps.console.ride import words as ride_words
+from apps.console.ride import labels as ride_labels
 from apps.reporting import kpi_labels
 from apps.reporting.queries.daily import Summary, daily_summary
 from apps.reporting.queries.drill_down import Count
@@ -74,7 +74,7 @@ def _table(summary: Summary) -> list[list[object]]:
     """Write the summary as a table: what a row is about, its name, and its number."""
     figures = [[kpi_labels.kpi_title(one.kpi), *labels.file_cells(one)] for one in summary.figures.values()]
     counts: dict[str, list[tuple[str, int | None]]] = {
-        _("Rides by status"): [(str(ride_words.STATUSES[one].text), count) for one, count in summary.statuses.items()],
+        _("Rides by status"): [(str(ride_labels.STATUSES[one].text), count) for one, count in summary.statuses.items()],
         _("Why rides ended"): [
             (": ".join(labels.count_labels(Count("reason", one.category, one.code))), one.amount)
             for one in summary.top_reasons
@@ -107,7 +107,7 @@ def _told(summary: Summary, selection: Selection, asked: dict[str, str], kept: d
         "earlier": f"?{spelled({**kept, 'day': selection.first - timedelta(days=1)})}",
         "later": f"?{spelled({**kept, 'day': selection.first + timedelta(days=1)})}",
         "statuses": [
-            (ride_words.STATUSES[status], _said(count), links.count(Count("status", status), count))
+            (ride_labels.STATUSES[status], _said(count), links.count(Count("status", status), count))
             for status, count in summary.statuses.items()
             if count != 0
         ],
@@ -126,7 +126,7 @@ def _waiting(summary: Summary) -> list[tuple[str, int | None]]:
         (_("Without a driver, next 24 hours"), now.unassigned_next_24_hours),
         (_("Ready, and not yet reached"), now.will_calls_waiting),
         *(
-            (_("Open exceptions: %(severity)s") % {"severity": ride_words.SEVERITIES[one].text}, count)
+            (_("Open exceptions: %(severity)s") % {"severity": ride_labels.SEVERITIES[one].text}, count)
             for one, count in now.open_exceptions.items()
         ),
     ]

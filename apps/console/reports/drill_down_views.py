@@ -19,7 +19,7 @@ from apps.console.kit.lists import arranged
 from apps.console.kit.rights import require_scope
 from apps.console.reports import labels
 from apps.console.reports.forms import ReportFilter, filters
-from apps.console.ride import words as ride_words
+from apps.console.ride import labels as ride_labels
 from apps.reporting import kpi_labels
 from apps.reporting.kpi_labels import EXCLUSION_TEXTS, KPI_TEXTS
 from apps.reporting.queries import drill_down, freshness
@@ -216,7 +216,7 @@ def _rows(found: list[DrillDownRide], counts: Collection[str], by: Principal) ->
             "url": reverse("ride_page", args=[one.ride_id]) if opens else "",
             "name": rider_name(by_id[one.ride_id].rider, by),
             "day": one.service_date,
-            "badge": ride_words.STATUSES[one.status],
+            "badge": ride_labels.STATUSES[one.status],
             "counts": any(name in counts for name in one.measures),
             "minutes": ", ".join(map(str, one.minutes)),
         }

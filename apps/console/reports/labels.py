@@ -10,7 +10,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.console.ride import words as ride_words
+from apps.console.ride import labels as ride_labels
 from apps.reporting.kpi_labels import (
     EXCLUSION_TEXTS,
     KPI_TEXTS,
@@ -136,10 +136,10 @@ def visible_count(count: int | None) -> str:
 def count_labels(count: Count) -> tuple[str, str]:
     """Return the labels of a count: its status or severity, and its reason, fault or type ("" for a status)."""
     if count.dimension == "exception_type":
-        category = ride_words.SEVERITIES[count.category].text
+        category = ride_labels.SEVERITIES[count.category].text
         code = ADVICE[count.code].title if count.code in ADVICE else count.code
     else:
-        category = ride_words.STATUSES[count.category].text
+        category = ride_labels.STATUSES[count.category].text
         labels = Fault if count.dimension == "fault" else Reason
         # A code of the operator that was deleted has no built-in reason that it counts as.
         code = labels(count.code).label if count.code in labels else count.code

@@ -7,7 +7,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from apps.console.ride import words
+from apps.console.ride import labels as ride_labels
 from apps.riders.rules.needs import Mobility
 from apps.rides import labels
 from apps.rides.models import Ride
@@ -118,7 +118,7 @@ class MomentForm(Overridable):
     contacted = forms.ChoiceField(
         label=_("Who was called"),
         required=False,
-        choices=[("", _("Nobody")), *words.CONTACTED.items()],
+        choices=[("", _("Nobody")), *ride_labels.CONTACTED.items()],
         help_text=_("Of a try to reach somebody."),
     )
     secured = forms.BooleanField(label=_("Chair or stretcher is secured"), required=False)
@@ -160,8 +160,8 @@ class AnswerForm(Versioned):
 class TickForm(Versioned):
     """One line of a discharge's checklist, told by the button that was pressed: it is there, or not after all."""
 
-    tick = forms.ChoiceField(required=False, choices=list(words.CHECKLIST.items()))
-    untick = forms.ChoiceField(required=False, choices=list(words.CHECKLIST.items()))
+    tick = forms.ChoiceField(required=False, choices=list(ride_labels.CHECKLIST.items()))
+    untick = forms.ChoiceField(required=False, choices=list(ride_labels.CHECKLIST.items()))
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or {}
@@ -179,5 +179,5 @@ def reasons_for(ride: Ride, reasons: ReasonList, action: Action | None, own: Own
         codes = PROVIDER_REASONS if ride.driver_id else [code for code in codes if code not in ABORT_REASONS]
     elif reasons is ReasonList.UNASSIGN and ride.status == "arrived":
         codes = AT_DOOR_UNASSIGN_REASONS
-    offered = [(code, words.spelled(code)) for code in codes if code not in _NOT_BY_HAND]
+    offered = [(code, ride_labels.spelled(code)) for code in codes if code not in _NOT_BY_HAND]
     return offered + [(code, label) for (name, code), label in own.items() if name == reasons.value]

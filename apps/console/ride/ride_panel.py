@@ -6,11 +6,11 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from apps.console.ride import words
+from apps.console.ride import labels as ride_labels
 from apps.organizations.models import Contact, ContactRole
-from apps.riders import labels as rider_words
+from apps.riders import labels as rider_labels
 from apps.riders.rules.needs import AssistLevel
-from apps.rides import labels as labels_service
+from apps.rides import labels as rides_labels
 from apps.rides import pickup_points
 from apps.rides.labels import ADVICE, note_text
 from apps.rides.models import Assignment, Ride, RideException
@@ -47,7 +47,7 @@ def stops(ride: Ride, story: Story, to: Disclosure) -> list[dict[str, Any]]:
 def _stop(ride: Ride, side: str, story: Story, to: Disclosure) -> dict[str, Any]:
     seen = disclosure.stop(getattr(ride, side), to)
     town = " ".join(filter(None, (seen.get("city"), seen.get("state"), seen.get("postalCode"))))
-    name = words.place_name(seen)
+    name = ride_labels.place_name(seen)
     lines = [seen.get("addressLine1"), seen.get("addressLine2"), town]
     steps = int(seen.get("steps") or 0) if to.phi >= Phi.FULL else 0
     return {
@@ -62,7 +62,7 @@ def _stop(ride: Ride, side: str, story: Story, to: Disclosure) -> dict[str, Any]
 
 
 def _asked_for(contact: Mapping[str, Any]) -> dict[str, Any] | None:
-    return {**contact, "name": rider_words.name_beside(contact.get("name") or "")} if contact else None
+    return {**contact, "name": rider_labels.name_beside(contact.get("name") or "")} if contact else None
 
 
 def contacts(rows: Iterable[Contact]) -> list[dict[str, Any]]:
@@ -78,7 +78,7 @@ def needs(ride: Ride, to: Disclosure, by: Principal) -> list[str]:
     """Say how the rider moves and what takes hands or room."""
     seen = disclosure.accommodation(ride.accommodation, to)
     companions = ride.companions if to.phi >= Phi.FULL else {}
-    said = rider_words.needs_said(seen, None, companions, by)
+    said = rider_labels.needs_said(seen, None, companions, by)
     if to.phi < Phi.FULL:
         return said
     said.append(str(AssistLevel(seen["assistLevel"]).label))
@@ -110,18 +110,18 @@ def people(ride: Ride, story: Story, to: Disclosure, by: Principal) -> list[dict
     if to.phi < Phi.FULL:
         return []
     found: list[tuple[str, Any, Any]] = []
-    phones = ride.rider.phones if rider_words.may_name(by) else []
-    found += [(_("Rider"), rider_words.rider_name(ride.rider, by), one) for one in phones]
+    phones = ride.rider.phones if rider_labels.may_name(by) else []
+    found += [(_("Rider"), rider_labels.rider_name(ride.rider, by), one) for one in phones]
     if ride.driver is not None and by.has_scope(Scope.DRIVERS_READ):
         found.append((_("Driver"), f"{ride.driver.first_name} {ride.driver.last_name}", {"number": ride.driver.phone}))
     asked = ride.requested_by
-    found.append((_("Asked for it"), rider_words.name_beside(asked.get("name") or ""), {"number": asked.get("phone")}))
+    found.append((_("Asked for it"), rider_labels.name_beside(asked.get("name") or ""), {"number": asked.get("phone")}))
     discharge = ride.discharge or {}
     planner, receiving = discharge.get("planner") or {}, discharge.get("receiving") or {}
     found.append((_("Unit"), discharge.get("unit"), {"number": discharge.get("unitPhone")}))
     found.append((_("Planner"), planner.get("name"), {"number": planner.get("phone")}))
     found.append(
-        (_("Received by"), rider_words.name_beside(receiving.get("name") or ""), {"number": receiving.get("phone")})
+        (_("Received by"), rider_labels.name_beside(receiving.get("name") or ""), {"number": receiving.get("phone")})
     )
     return [
         {"role": role, "name": name or "", "phone": phone.get("number") or "", "ext": phone.get("ext") or ""}
@@ -141,10 +141,10 @@ def assignments(story: Story, by: Principal) -> list[dict[str, Any]]:
     return [
         {
             "row": one,
-            "badge": words.ASSIGNMENTS[one.status],
+            "badge": ride_labels.ASSIGNMENTS[one.status],
             "driver": driver_of(one, by),
-            "by": words.who(one.assigned_by, story.names),
-            "why": words.spelled(one.end_reason) if one.end_reason else "",
+            "by": ride_labels.who(one.assigned_by, story.names),
+            "why": ride_labels.spelled(one.end_reason) if one.end_reason else "",
             "said": "; ".join(filter(None, (one.decline_reason, one.override_reason))) if full else "",
         }
         for one in reversed(story.assignments)
@@ -160,13 +160,13 @@ def exceptions(story: Story, by: Principal) -> list[dict[str, Any]]:
 def exception(one: RideException, names: Mapping[str, str], by: Principal) -> dict[str, Any]:
     return {
         "row": one,
-        "severity": words.SEVERITIES[one.severity],
-        "standing": words.STANDINGS[one.status],
-        "title": words.title_of(one.type),
+        "severity": ride_labels.SEVERITIES[one.severity],
+        "standing": ride_labels.STANDINGS[one.status],
+        "title": ride_labels.title_of(one.type),
         "step": ADVICE[one.type].step,
         "answer": answer_of(one),
-        "closed_by": words.who(one.resolved_by, names) if one.resolved_at else "",
-        "code": labels_service.CODES.get(one.resolution_code, ""),
+        "closed_by": ride_labels.who(one.resolved_by, names) if one.resolved_at else "",
+        "code": rides_labels.CODES.get(one.resolution_code, ""),
         "note": note_text(one.resolution_note) if by.phi >= Phi.FULL else "",
     }
 
@@ -192,9 +192,9 @@ def _line(entry: Entry, names: Mapping[str, str], own: Own, by: Principal) -> di
         "is_moment": is_moment,
         "at": entry.occurred_at,
         "recorded": entry.recorded_at if late else None,
-        "title": str(labels_service.MOMENTS[entry.type]) if is_moment else words.happened(entry.type),
-        "who": words.who(entry.actor, names),
-        "source": labels_service.SOURCES.get(entry.source or "", ""),
+        "title": str(rides_labels.MOMENTS[entry.type]) if is_moment else ride_labels.happened(entry.type),
+        "who": ride_labels.who(entry.actor, names),
+        "source": rides_labels.SOURCES.get(entry.source or "", ""),
         "voided": entry.voided,
         "edited": entry.edited,
         "details": _of_moment(entry, by) if is_moment else details_of(entry.data, own),
@@ -204,7 +204,7 @@ def _line(entry: Entry, names: Mapping[str, str], own: Own, by: Principal) -> di
 def _of_moment(entry: Entry, by: Principal) -> list[str]:
     said = []
     if entry.contacted:
-        said.append(_("called: %(whom)s") % {"whom": words.CONTACTED[entry.contacted]})
+        said.append(_("called: %(whom)s") % {"whom": ride_labels.CONTACTED[entry.contacted]})
     if entry.distance_from_stop_meters is not None:
         said.append(_("%(meters)s m from the stop") % {"meters": entry.distance_from_stop_meters})
     if entry.note and by.phi >= Phi.FULL:
@@ -216,21 +216,23 @@ def details_of(data: Mapping[str, Any], own: Own) -> list[str]:
     """Say what an event's data adds to its name: codes as words, nothing that is not known here."""
     said = []
     if ended := data.get("endedAs"):
-        said.append(_("it had ended as: %(status)s") % {"status": str(words.STATUSES[ended].text).lower()})
+        said.append(_("it had ended as: %(status)s") % {"status": str(ride_labels.STATUSES[ended].text).lower()})
     if code := data.get("reasonCode"):
         labels = (label for (_list, known), label in own.items() if known == code)
-        said.append(next(labels, words.spelled(code)))
+        said.append(next(labels, ride_labels.spelled(code)))
     if fault := data.get("fault"):
         said.append(_("fault: %(fault)s") % {"fault": str(Fault(fault).label).lower()})
     if timing := data.get("timing"):
         said.append(str(CancellationTiming(timing).label).lower())
     if told := data.get("exception"):
-        said.append(f"{words.title_of(told['type'])}, {str(words.SEVERITIES[told['severity']].text).lower()}")
+        said.append(
+            f"{ride_labels.title_of(told['type'])}, {str(ride_labels.SEVERITIES[told['severity']].text).lower()}"
+        )
     if changed := data.get("changed"):
         said.append(_("changed: %(names)s") % {"names": ", ".join(_spaced(name) for name in changed)})
     if overridden := data.get("overridden"):
         said.append(
-            _("all the same: %(rules)s") % {"rules": ", ".join(words.spelled(one).lower() for one in overridden)}
+            _("all the same: %(rules)s") % {"rules": ", ".join(ride_labels.spelled(one).lower() for one in overridden)}
         )
     return said
 

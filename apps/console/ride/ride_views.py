@@ -15,7 +15,8 @@ from apps.accounts.queries import names_of
 from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
-from apps.console.ride import ride_panel, words
+from apps.console.ride import labels as ride_labels
+from apps.console.ride import ride_panel
 from apps.console.ride.ride_forms import (
     AnswerForm,
     CorrectionForm,
@@ -26,7 +27,7 @@ from apps.console.ride.ride_forms import (
     Versioned,
     reasons_for,
 )
-from apps.riders import labels as rider_words
+from apps.riders import labels as rider_labels
 from apps.rides.labels import note_text
 from apps.rides.models import Ride
 from apps.rides.queries import ride_story
@@ -84,7 +85,7 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         **_shown(ride, story, own, by),
         "late": late_minutes(ride, now),
         "deeds": {deed.value for deed in deeds},
-        "back_to": words.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
+        "back_to": ride_labels.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
         "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if RideAction.ASSIGN in deeds else "",
         **_forms(ride, deeds, own, by),
         "asked": by.has_scope(Scope.RIDES_WRITE) and any(leg_decisions.asks(one) for one in story.exceptions),
@@ -110,11 +111,11 @@ def _shown(ride: Ride, story: ride_story.Story, own: ride_panel.Own, by: Princip
     current = next((one for one in story.assignments if one.pk == ride.assignment_id), None)
     return {
         "ride": ride,
-        "name": rider_words.rider_name(ride.rider, by),
+        "name": rider_labels.rider_name(ride.rider, by),
         "rider_url": _rider_url(ride, by),
-        "badges": words.status_of(ride),
-        "day": words.day(ride.pickup_at, ride.timezone),
-        "clock": words.clock(ride.pickup_at, ride.timezone),
+        "badges": ride_labels.status_of(ride),
+        "day": ride_labels.day(ride.pickup_at, ride.timezone),
+        "clock": ride_labels.clock(ride.pickup_at, ride.timezone),
         "reference": ride.client_reference if to.phi >= Phi.LIMITED else "",
         "phi": to.phi >= Phi.FULL,
         "stops": ride_panel.stops(ride, story, to),
@@ -126,8 +127,12 @@ def _shown(ride: Ride, story: ride_story.Story, own: ride_panel.Own, by: Princip
         "assignments": ride_panel.assignments(story, by),
         "sees_exceptions": by.has_scope(Scope.EXCEPTIONS_READ),
         "exceptions": ride_panel.exceptions(story, by),
-        "legs": [(leg, words.status_of(leg), words.clock(leg.pickup_at, leg.timezone)) for leg in story.legs],
-        "looks": None if story.looks is None else [(look, words.who(look.actor, story.names)) for look in story.looks],
+        "legs": [
+            (leg, ride_labels.status_of(leg), ride_labels.clock(leg.pickup_at, leg.timezone)) for leg in story.legs
+        ],
+        "looks": None
+        if story.looks is None
+        else [(look, ride_labels.who(look.actor, story.names)) for look in story.looks],
         "ending": _ending(ride, story, own) if ride.reason_code else None,
     }
 
@@ -136,7 +141,7 @@ def _ending(ride: Ride, story: ride_story.Story, own: ride_panel.Own) -> dict[st
     codes = {"reasonCode": ride.reason_code, "fault": ride.fault, "timing": ride.cancellation_timing}
     return {
         "details": ride_panel.details_of(codes, own),
-        "who": words.who(ride.ended_by, story.names),
+        "who": ride_labels.who(ride.ended_by, story.names),
         "note": note_text(ride.end_note),
     }
 
@@ -178,8 +183,8 @@ def _changes(ride: Ride, seen_version: int, own: ride_panel.Own) -> list[dict[st
     names = names_of(event.actor for event in events)
     return [
         {
-            "title": words.happened(event.type),
-            "who": words.who(event.actor, names),
+            "title": ride_labels.happened(event.type),
+            "who": ride_labels.who(event.actor, names),
             "at": event.recorded_at,
             "details": ride_panel.details_of(event.data, own),
         }
@@ -188,4 +193,4 @@ def _changes(ride: Ride, seen_version: int, own: ride_panel.Own) -> list[dict[st
 
 
 def _rider_url(ride: Ride, by: Principal) -> str:
-    return reverse("admin:riders_rider_change", args=[ride.rider_id]) if rider_words.may_name(by) else ""
+    return reverse("admin:riders_rider_change", args=[ride.rider_id]) if rider_labels.may_name(by) else ""

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.booking import rider_combo
-from apps.console.ride import words
+from apps.console.ride import labels as ride_labels
 from apps.fleet import queries as fleet
 from apps.riders.labels import may_name, rider_name
 from apps.rides.labels import driver_name
@@ -109,8 +109,8 @@ def _rides(text: str, by: Principal) -> list[SearchResult]:
             _("Ride"),
             reverse("ride_page", args=[ride.pk]),
             rider_name(ride.rider, by),
-            words.day_and_clock(ride.pickup_at, ride.timezone),
-            str(words.status_of(ride)[0].text),
+            ride_labels.day_and_clock(ride.pickup_at, ride.timezone),
+            str(ride_labels.status_of(ride)[0].text),
         )
         for ride in rows
     ]

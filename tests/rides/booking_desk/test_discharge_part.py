@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from apps.console.booking.discharge_fields import ITEMS
-from apps.console.ride import words
+from apps.console.ride import labels as ride_labels
 from apps.organizations.models import Entrance, Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride
@@ -29,7 +29,7 @@ def _details() -> dict[str, Any]:
 
 
 def test_every_line_of_the_checklist_can_be_ticked() -> None:
-    assert list(ITEMS.values()) == list(words.CHECKLIST)
+    assert list(ITEMS.values()) == list(ride_labels.CHECKLIST)
     assert list(ITEMS)[:2] == ["item_order_signed", "item_meds_in_hand"]
 
 

@@ -1,4 +1,4 @@
-"""How pages of the fleet call credentials, how urgent they are, and whether somebody may drive."""
+"""Labels of credentials and their urgency, and of the status of drivers and vehicles."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from apps.console.fleet.credential_board import Cell
-from apps.console.ride.words import Badge
+from apps.console.ride.labels import Badge
 from apps.fleet.models import Activation, CredentialType, Driver, Vehicle, VehicleStatus
 from apps.fleet.rules.credentials import Urgency
 from apps.rides.labels import driver_name

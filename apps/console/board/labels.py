@@ -1,4 +1,4 @@
-"""How the board says what a ride is: the words of bars, cards and rows."""
+"""Labels of bars, cards and rows of the board."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""How pages call statuses, moments, reasons and people of rides: words, and the colours and signs that say it again."""
+"""Labels, colors and signs of statuses, milestones, reasons and people of rides."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
