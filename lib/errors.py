@@ -15,7 +15,7 @@ from lib.messages import FieldName, Message, Template, any_of
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ErrorKind:
     """What a code means: its HTTP status, whether the same request may be sent again, and when it occurs."""
 
     status: int
@@ -26,51 +26,65 @@ class Kind:
 class Code(Enum):
     """Codes of `error.code`.  Stable: clients build on them; a new meaning is a new code."""
 
-    VALIDATION_ERROR = Kind(
+    VALIDATION_ERROR = ErrorKind(
         400, False, "A field or parameter is missing, unknown or of the wrong form; details name it."
     )
-    MALFORMED_REQUEST = Kind(400, False, "The body is not JSON, not UTF-8, nested too deeply, or holds a NUL byte.")
-    INVALID_CURSOR = Kind(400, False, "The cursor was altered, or filters or permissions changed since it was issued.")
-    UNSUPPORTED_API_VERSION = Kind(400, False, "The API-Version header names no known version.")
-    TOKEN_IN_QUERY = Kind(400, False, "A token came in the query string; it has been recorded and should be rotated.")
-    UNAUTHENTICATED = Kind(401, False, "There is no bearer token, or it is not one of ours.")
-    TOKEN_EXPIRED = Kind(401, False, "The token was right, but its time has passed.")
-    TOKEN_REVOKED = Kind(401, False, "The token was right, but it has been revoked.")
-    INSUFFICIENT_SCOPE = Kind(403, False, "The token lacks the scope; details[0].requiredScope names it.")
-    IP_NOT_ALLOWED = Kind(403, False, "The client address is outside the token's allow-list.")
-    PHI_NOT_PERMITTED = Kind(403, False, "The token's PHI level does not permit the field or operation.")
-    FORBIDDEN = Kind(403, False, "The caller's role does not permit this.")
-    NOT_FOUND = Kind(404, False, "There is no such resource within the caller's data scope.")
-    METHOD_NOT_ALLOWED = Kind(405, False, "The resource has no such method; the Allow header lists those it has.")
-    NOT_ACCEPTABLE = Kind(406, False, "The Accept header excludes every format of this resource.")
-    INVALID_TRANSITION = Kind(409, False, "The ride's status does not allow this; details carry from, to and allowed.")
-    TRANSITION_GUARD_FAILED = Kind(409, False, "Conditions of the transition are not met; each of the details is one.")
-    MILESTONE_OUT_OF_ORDER = Kind(
+    MALFORMED_REQUEST = ErrorKind(
+        400, False, "The body is not JSON, not UTF-8, nested too deeply, or holds a NUL byte."
+    )
+    INVALID_CURSOR = ErrorKind(
+        400, False, "The cursor was altered, or filters or permissions changed since it was issued."
+    )
+    UNSUPPORTED_API_VERSION = ErrorKind(400, False, "The API-Version header names no known version.")
+    TOKEN_IN_QUERY = ErrorKind(
+        400, False, "A token came in the query string; it has been recorded and should be rotated."
+    )
+    UNAUTHENTICATED = ErrorKind(401, False, "There is no bearer token, or it is not one of ours.")
+    TOKEN_EXPIRED = ErrorKind(401, False, "The token was right, but its time has passed.")
+    TOKEN_REVOKED = ErrorKind(401, False, "The token was right, but it has been revoked.")
+    INSUFFICIENT_SCOPE = ErrorKind(403, False, "The token lacks the scope; details[0].requiredScope names it.")
+    IP_NOT_ALLOWED = ErrorKind(403, False, "The client address is outside the token's allow-list.")
+    PHI_NOT_PERMITTED = ErrorKind(403, False, "The token's PHI level does not permit the field or operation.")
+    FORBIDDEN = ErrorKind(403, False, "The caller's role does not permit this.")
+    NOT_FOUND = ErrorKind(404, False, "There is no such resource within the caller's data scope.")
+    METHOD_NOT_ALLOWED = ErrorKind(405, False, "The resource has no such method; the Allow header lists those it has.")
+    NOT_ACCEPTABLE = ErrorKind(406, False, "The Accept header excludes every format of this resource.")
+    INVALID_TRANSITION = ErrorKind(
+        409, False, "The ride's status does not allow this; details carry from, to and allowed."
+    )
+    TRANSITION_GUARD_FAILED = ErrorKind(
+        409, False, "Conditions of the transition are not met; each of the details is one."
+    )
+    MILESTONE_OUT_OF_ORDER = ErrorKind(
         409, False, "occurredAt lies before the ride or the previous milestone, or in the future."
     )
-    DUPLICATE_RESOURCE = Kind(409, False, "A record with this external reference exists; details name existingId.")
-    DUPLICATE_RIDE = Kind(409, False, "The rider has a ride at this time; send allowDuplicate to book it anyway.")
-    ASSIGNMENT_REJECTED = Kind(
+    DUPLICATE_RESOURCE = ErrorKind(409, False, "A record with this external reference exists; details name existingId.")
+    DUPLICATE_RIDE = ErrorKind(409, False, "The rider has a ride at this time; send allowDuplicate to book it anyway.")
+    ASSIGNMENT_REJECTED = ErrorKind(
         409, False, "Checks refuse this driver and vehicle; each of the details is one violation."
     )
-    ASSIGNMENT_CONFLICT = Kind(409, False, "The driver or vehicle is taken in that period.")
-    CREDENTIALS_MISSING = Kind(409, False, "The driver lacks credentials that activation requires; details list them.")
-    RIDER_NOT_BOOKABLE = Kind(409, False, "The rider's record does not allow bookings.")
-    LOCKED_BY_EXPORT = Kind(409, False, "The ride is part of a locked export and can no longer be corrected.")
-    RESOURCE_BUSY = Kind(409, True, "Another change holds the record; try again.")
-    IDEMPOTENCY_IN_PROGRESS = Kind(409, True, "A request with this Idempotency-Key is under way.")
-    GONE = Kind(410, False, "The resource was purged, or the API version has ended.")
-    PRECONDITION_FAILED = Kind(412, False, "If-Match names an older version; read the record again.")
-    PAYLOAD_TOO_LARGE = Kind(413, False, "The body, or an answer that is sent at once, exceeds the limit.")
-    UNSUPPORTED_MEDIA_TYPE = Kind(415, False, "The body is not application/json.")
-    RULE_VIOLATION = Kind(422, False, "The request is well formed but breaks a rule of the domain.")
-    ENDPOINT_URL_BLOCKED = Kind(422, False, "Nothing may be sent to this address; details say what is wrong with it.")
-    IDEMPOTENCY_KEY_REUSED = Kind(422, False, "The Idempotency-Key was used with another body.")
-    PRECONDITION_REQUIRED = Kind(428, False, "This deployment requires If-Match on changes.")
-    RATE_LIMITED = Kind(429, True, "Too many requests; Retry-After says when to come back.")
-    INTERNAL_ERROR = Kind(500, True, "Something failed on our side; safe to repeat with an Idempotency-Key.")
-    SERVICE_UNAVAILABLE = Kind(503, True, "The service or its database is not available; Retry-After says when.")
-    TIMEOUT = Kind(504, True, "The request took longer than the service allows.")
+    ASSIGNMENT_CONFLICT = ErrorKind(409, False, "The driver or vehicle is taken in that period.")
+    CREDENTIALS_MISSING = ErrorKind(
+        409, False, "The driver lacks credentials that activation requires; details list them."
+    )
+    RIDER_NOT_BOOKABLE = ErrorKind(409, False, "The rider's record does not allow bookings.")
+    LOCKED_BY_EXPORT = ErrorKind(409, False, "The ride is part of a locked export and can no longer be corrected.")
+    RESOURCE_BUSY = ErrorKind(409, True, "Another change holds the record; try again.")
+    IDEMPOTENCY_IN_PROGRESS = ErrorKind(409, True, "A request with this Idempotency-Key is under way.")
+    GONE = ErrorKind(410, False, "The resource was purged, or the API version has ended.")
+    PRECONDITION_FAILED = ErrorKind(412, False, "If-Match names an older version; read the record again.")
+    PAYLOAD_TOO_LARGE = ErrorKind(413, False, "The body, or an answer that is sent at once, exceeds the limit.")
+    UNSUPPORTED_MEDIA_TYPE = ErrorKind(415, False, "The body is not application/json.")
+    RULE_VIOLATION = ErrorKind(422, False, "The request is well formed but breaks a rule of the domain.")
+    ENDPOINT_URL_BLOCKED = ErrorKind(
+        422, False, "Nothing may be sent to this address; details say what is wrong with it."
+    )
+    IDEMPOTENCY_KEY_REUSED = ErrorKind(422, False, "The Idempotency-Key was used with another body.")
+    PRECONDITION_REQUIRED = ErrorKind(428, False, "This deployment requires If-Match on changes.")
+    RATE_LIMITED = ErrorKind(429, True, "Too many requests; Retry-After says when to come back.")
+    INTERNAL_ERROR = ErrorKind(500, True, "Something failed on our side; safe to repeat with an Idempotency-Key.")
+    SERVICE_UNAVAILABLE = ErrorKind(503, True, "The service or its database is not available; Retry-After says when.")
+    TIMEOUT = ErrorKind(504, True, "The request took longer than the service allows.")
 
     @property
     def status(self) -> int:

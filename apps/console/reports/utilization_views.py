@@ -57,7 +57,7 @@ def utilization(request: HttpRequest) -> HttpResponse:
     }
     context["back"] = f"{reverse('reports')}?{spelled(known)}"
     if selection is None:
-        return render(request, "reports/work.html", context)
+        return render(request, "reports/utilization.html", context)
     context["as_of"] = freshness.rides_known_until()
     found = queries.by_worker(by=by, selection=selection, of=of)
     names = _names(of, [one.id for one in found], by)
@@ -75,10 +75,10 @@ def utilization(request: HttpRequest) -> HttpResponse:
     ]
     if report_pdf.asked(request):
         return report_pdf.report(
-            request, "work", context, name=f"work-{of}", at=at, details={"figures": [f"work of {of}s"]}
+            request, "utilization", context, name=f"work-{of}", at=at, details={"figures": [f"work of {of}s"]}
         )
     context["file"] = f"{reverse('report_utilization_file')}?{spelled(asked)}"
-    return render(request, "reports/work.html", {**context, "pdf": report_pdf.address(spelled(asked))})
+    return render(request, "reports/utilization.html", {**context, "pdf": report_pdf.address(spelled(asked))})
 
 
 @require_safe
@@ -122,7 +122,7 @@ def worker(request: HttpRequest, of: str, worker_id: UUID) -> HttpResponse:
         "back": f"{reverse('report_utilization')}?{spelled({**form.known(), 'of': of})}",
     }
     if selection is None:
-        return render(request, "reports/worker.html", context)
+        return render(request, "reports/utilization_days.html", context)
     context["as_of"] = freshness.rides_known_until()
     found = queries.by_day(by=by, selection=selection, of=of, worker_id=worker_id)
     if not found:
@@ -134,7 +134,7 @@ def worker(request: HttpRequest, of: str, worker_id: UUID) -> HttpResponse:
             {"date": one.date, **_amounts(one.work), "day": _day_url(by, of, worker_id, one.date)} for one in found
         ],
     }
-    return render(request, "reports/worker.html", context)
+    return render(request, "reports/utilization_days.html", context)
 
 
 def _of(request: HttpRequest) -> str:
