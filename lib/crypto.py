@@ -1,7 +1,7 @@
 """Encrypted columns for secrets and for government, insurance and access codes, and blind indexes to find them by.
 
-AES-256-GCM; the key id stands in front of the bytes and table, column and row are authenticated with them, so that a
-value moved to another row does not open.  Keys come from settings, newest first: the first one seals, all of them open.
+AES-256-GCM.  The key id precedes the bytes; table, column and row are authenticated with them, so that a value moved to
+another row does not decrypt.  Keys come from settings, newest first: the first encrypts, all of them decrypt.
 """
 
 import base64
@@ -32,13 +32,13 @@ def aad(model: type[models.Model], name: str, pk: Any) -> str:
     return f"{model._meta.db_table}.{name}.{pk}"
 
 
-def seal(text: str, *, aad: str) -> bytes:
+def encrypt(text: str, *, aad: str) -> bytes:
     """Encrypt under the newest key.  `aad` has to be the same to open it: of a column, what the function `aad` says."""
-    return seal_bytes(text.encode(), aad=aad)
+    return encrypt_bytes(text.encode(), aad=aad)
 
 
-def seal_bytes(data: bytes, *, aad: str) -> bytes:
-    """Encrypt what is no text, as `seal` does."""
+def encrypt_bytes(data: bytes, *, aad: str) -> bytes:
+    """Encrypt what is no text, as `encrypt` does."""
     ring = _ring(tuple(settings.ENCRYPTION_KEYS))
     key_id, cipher = next(iter(ring.items()))
     nonce = os.urandom(NONCE_BYTES)
@@ -46,28 +46,28 @@ def seal_bytes(data: bytes, *, aad: str) -> bytes:
 
 
 def newest_key() -> str:
-    """Name the key that seals."""
+    """Return the id of the newest key."""
     return next(iter(_ring(tuple(settings.ENCRYPTION_KEYS))))
 
 
-def key_of(sealed: bytes) -> str:
-    """Name the key that a value is sealed under, by what stands in front of it."""
-    return sealed.partition(b":")[0].decode("ascii", "replace")
+def key_of(encrypted: bytes) -> str:
+    """Return the id of the key of an encrypted value: its prefix."""
+    return encrypted.partition(b":")[0].decode("ascii", "replace")
 
 
-def unseal(sealed: bytes, *, aad: str) -> str:
-    """Decrypt what `seal` made.
+def decrypt(encrypted: bytes, *, aad: str) -> str:
+    """Decrypt what `encrypt` made.
 
     Raises:
-        KeyError: the key it was sealed under is no longer in the ring.
+        KeyError: the key it was encrypted under is no longer in the ring.
         cryptography.exceptions.InvalidTag: the bytes were altered, or belong to another row.
     """
-    return unseal_bytes(sealed, aad=aad).decode()
+    return decrypt_bytes(encrypted, aad=aad).decode()
 
 
-def unseal_bytes(sealed: bytes, *, aad: str) -> bytes:
-    """Decrypt what `seal_bytes` made; raises as `unseal` does."""
-    key_id, _, rest = bytes(sealed).partition(b":")
+def decrypt_bytes(encrypted: bytes, *, aad: str) -> bytes:
+    """Decrypt what `encrypt_bytes` made; raises as `decrypt` does."""
+    key_id, _, rest = bytes(encrypted).partition(b":")
     cipher = _ring(tuple(settings.ENCRYPTION_KEYS))[key_id.decode()]
     return cipher.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], aad.encode())
 
@@ -82,23 +82,23 @@ def keyed_digest(data: bytes, *, purpose: str) -> bytes:
     return hmac.digest(settings.INDEX_KEY.encode(), purpose.encode() + b"\0" + data, hashlib.sha256)
 
 
-def sealed_in(model: type[models.Model], name: str, key: object, text: str) -> bytes | None:
-    """Seal what `sealed_text(name)` reads in the row with this key: for rows that are written without an object."""
-    return seal(text, aad=aad(model, name, key)) if text else None
+def encrypted_value(model: type[models.Model], name: str, key: object, text: str) -> bytes | None:
+    """Encrypt a value that `encrypted_text(name)` reads, for rows that are written without an object."""
+    return encrypt(text, aad=aad(model, name, key)) if text else None
 
 
-def sealed_text(name: str, *, indexed: bool = False) -> property:
+def encrypted_text(name: str, *, indexed: bool = False) -> property:
     """Make the property that reads and writes the column `<name>_encrypted` as text; "" stands for nothing stored.
 
     With `indexed`, writing also sets `<name>_index`.  The row's id has to be set first, as it is with UUID keys.
     """
 
     def read(row: Any) -> str:
-        sealed = getattr(row, f"{name}_encrypted")
-        return unseal(sealed, aad=aad(type(row), name, row.pk)) if sealed else ""
+        encrypted = getattr(row, f"{name}_encrypted")
+        return decrypt(encrypted, aad=aad(type(row), name, row.pk)) if encrypted else ""
 
     def write(row: Any, text: str) -> None:
-        setattr(row, f"{name}_encrypted", sealed_in(type(row), name, row.pk, text))
+        setattr(row, f"{name}_encrypted", encrypted_value(type(row), name, row.pk, text))
         if indexed:
             purpose = f"{row._meta.db_table}.{name}"
             setattr(row, f"{name}_index", blind_index(text, purpose=purpose) if text else None)
@@ -106,18 +106,18 @@ def sealed_text(name: str, *, indexed: bool = False) -> property:
     return property(read, write)
 
 
-def sealed_bytes(name: str) -> property:
+def encrypted_bytes(name: str) -> property:
     """Make the property that reads and writes the column `<name>_encrypted` as bytes; b"" stands for nothing stored.
 
     The row's id has to be set first.
     """
 
     def read(row: Any) -> bytes:
-        sealed = getattr(row, f"{name}_encrypted")
-        return unseal_bytes(sealed, aad=aad(type(row), name, row.pk)) if sealed else b""
+        encrypted = getattr(row, f"{name}_encrypted")
+        return decrypt_bytes(encrypted, aad=aad(type(row), name, row.pk)) if encrypted else b""
 
     def write(row: Any, data: bytes) -> None:
-        sealed = seal_bytes(data, aad=aad(type(row), name, row.pk)) if data else None
-        setattr(row, f"{name}_encrypted", sealed)
+        encrypted = encrypt_bytes(data, aad=aad(type(row), name, row.pk)) if data else None
+        setattr(row, f"{name}_encrypted", encrypted)
 
     return property(read, write)

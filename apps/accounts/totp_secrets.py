@@ -3,21 +3,21 @@
 import base64
 from typing import Final
 
-from lib.crypto import key_of, seal, unseal
+from lib import crypto
 
 _AAD: Final = "mfa_authenticator.data"  # allauth encrypts before the row has an id, so the row cannot be part of it
 
 
 def encrypt(text: str) -> str:
     """Encrypt under the newest key; base64."""
-    return base64.b64encode(seal(text, aad=_AAD)).decode("ascii")
+    return base64.b64encode(crypto.encrypt(text, aad=_AAD)).decode("ascii")
 
 
 def decrypt(encrypted: str) -> str:
-    """Decrypt what `encrypt` made; raises as `lib.crypto.unseal`."""
-    return unseal(base64.b64decode(encrypted), aad=_AAD)
+    """Decrypt what `encrypt` made; raises as `lib.crypto.decrypt`."""
+    return crypto.decrypt(base64.b64decode(encrypted), aad=_AAD)
 
 
 def key_id(encrypted: str) -> str:
     """Return the id of the key that a secret is encrypted under."""
-    return key_of(base64.b64decode(encrypted))
+    return crypto.key_of(base64.b64decode(encrypted))

@@ -255,10 +255,10 @@ def _rider_row(
     age = max(19, min(97, round(dice.gauss(68, 13))))
     known_since = start - dice.randrange(10, 700) * DAY
     consent = dice.choices(("granted", "denied", "unknown"), (62, 10, 28))[0]
-    # The sealed columns are written through their properties: the row's id is part of the seal.
-    sealed = Rider(id=UUID(person.id))
-    sealed.medicaid_id = f"{dice.randrange(100_000_000, 999_999_999)}" if person.payer == 0 else ""
-    sealed.member_id = f"LMA{dice.randrange(1_000_000, 9_999_999)}" if person.payer == 1 else ""
+    # The encrypted columns are written through their properties: the row's id is part of the seal.
+    encrypted = Rider(id=UUID(person.id))
+    encrypted.medicaid_id = f"{dice.randrange(100_000_000, 999_999_999)}" if person.payer == 0 else ""
+    encrypted.member_id = f"LMA{dice.randrange(1_000_000, 9_999_999)}" if person.payer == 1 else ""
     relation = dice.choice(("daughter", "son", "spouse", "sister", "neighbor", "niece"))
     relative = f"{dice.choice(names.FEMALE)} {last}"
     caregivers = [{"name": relative, "phone": phone(dice.randrange(100)), "relation": relation, "notify": []}]
@@ -268,10 +268,10 @@ def _rider_row(
         "last_name": last,
         "preferred_name": "",
         "date_of_birth": today.replace(day=1) - dt.timedelta(days=age * 365 + dice.randrange(365)),
-        "medicaid_id_encrypted": sealed.medicaid_id_encrypted,
-        "medicaid_id_index": sealed.medicaid_id_index,
-        "member_id_encrypted": sealed.member_id_encrypted,
-        "member_id_index": sealed.member_id_index,
+        "medicaid_id_encrypted": encrypted.medicaid_id_encrypted,
+        "medicaid_id_index": encrypted.medicaid_id_index,
+        "member_id_encrypted": encrypted.member_id_encrypted,
+        "member_id_index": encrypted.member_id_index,
         "phones": [{"number": person.phone, "ext": "", "kind": dice.choice(("mobile", "mobile", "home"))}],
         "sms_consent": consent,
         "sms_consent_at": known_since if consent == "granted" else None,

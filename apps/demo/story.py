@@ -25,7 +25,7 @@ from apps.rides.rules.exception_types import (
 from apps.rides.rules.lifecycle import OPEN, RideStatus
 from apps.rides.services.assignment import SETTLED_BY_ASSIGNMENT
 from apps.rides.services.exceptions import SUMMARY_OF, event_of
-from lib.crypto import aad, seal
+from lib.crypto import aad, encrypt
 
 _MILESTONE_COLUMNS: Final = {
     "departed": "departed_at",
@@ -361,7 +361,7 @@ class Story:
     def _assignment_row(self, at: int, duty: Duty, method: str, by: str) -> dict[str, Any]:
         crew = [duty.attendant.id] if duty.attendant is not None and self.leg.person.crew_of_two else []
         id_ = self.dice.id_at(at)
-        license_number = seal(duty.driver.license, aad=aad(Assignment, "license_number", id_))
+        license_number = encrypt(duty.driver.license, aad=aad(Assignment, "license_number", id_))
         return {
             "id": id_, "ride_id": self.id, "provider_id": self.cast.fleet.providers[duty.driver.provider].id,
             "license_number_encrypted": license_number, "driver_id": duty.driver.id, "vehicle_id": duty.van.id,

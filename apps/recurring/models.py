@@ -16,7 +16,7 @@ from apps.riders.models import Rider
 from apps.rides.models.ride import Ride
 from apps.rides.rules.draft import ServiceType
 from lib.choices import TextChoices
-from lib.crypto import sealed_text
+from lib.crypto import encrypted_text
 from lib.ids import uuid7
 
 if TYPE_CHECKING:
@@ -168,9 +168,9 @@ class Terms(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
 
-    pickup_access = sealed_text("pickup_access")
-    dropoff_access = sealed_text("dropoff_access")
-    return_dropoff_access = sealed_text("return_dropoff_access")
+    pickup_access = encrypted_text("pickup_access")
+    dropoff_access = encrypted_text("dropoff_access")
+    return_dropoff_access = encrypted_text("return_dropoff_access")
 
     class Meta:
         constraints = [

@@ -13,7 +13,7 @@ from apps.organizations.models import Facility
 from apps.riders.rules.needs import AssistLevel, Mobility, OxygenSource, Precautions, Severity, StairEquipment
 from apps.riders.rules.rider_status import RiderStatus
 from lib.choices import TextChoices
-from lib.crypto import sealed_text
+from lib.crypto import encrypted_text
 from lib.ids import uuid7
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class Rider(models.Model):
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
-    medicaid_id = sealed_text("medicaid_id", indexed=True)
-    member_id = sealed_text("member_id", indexed=True)
+    medicaid_id = encrypted_text("medicaid_id", indexed=True)
+    member_id = encrypted_text("member_id", indexed=True)
 
     objects = RiderQuerySet.as_manager()
 

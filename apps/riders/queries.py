@@ -194,7 +194,7 @@ def possible_duplicates(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
 
 
 def index_of(code: str, text: str) -> bytes:
-    """Digest a sealed code as the column `<code>_index` holds it."""
+    """Compute the blind index of a code, as in the column `<code>_index`."""
     return blind_index(text, purpose=f"{Rider._meta.db_table}.{code}")
 
 

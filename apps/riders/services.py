@@ -32,7 +32,7 @@ _BESIDE_COLUMNS: Final = ("facility_ids", "external_ids")
 _NEEDS: Final = "accommodation"
 _SEALED: Final = ("medicaid_id", "member_id")
 _DRIVERS: Final = ("preferred_driver_ids", "excluded_driver_ids")
-# Codes that are sealed have fields of their own; as an external id they would lie open.
+# Codes that are encrypted have fields of their own; as an external id they would lie open.
 _SEALED_TYPES: Final = {"medicaid_id": "medicaidId", "member_id": "memberId"}
 
 
@@ -280,7 +280,7 @@ def _columns(rider: Rider, draft: Mapping[str, Any], *, by: Principal) -> dict[s
 
 
 def _apply(rider: Rider, columns: dict[str, Any], *, at: datetime) -> list[str]:
-    """Set the columns and what follows from them; answer the names that are different now, sealed ones as text."""
+    """Set the columns and what follows from them; answer the names that are different now, encrypted ones as text."""
     columns = rider_status.completed(columns, status_before=rider.status)
     if columns.get("sms_consent", rider.sms_consent) != rider.sms_consent and not columns.get("sms_consent_at"):
         columns["sms_consent_at"] = None if columns["sms_consent"] == Consent.UNKNOWN else at
@@ -349,7 +349,7 @@ def _set_external_ids(rider: Rider, wanted: Iterable[Mapping[str, Any]], *, by: 
         if proper := _SEALED_TYPES.get(name.get("type", "")):
             field = f"externalIds[{position}].type"
             raise InvalidInput(
-                field, _("%(field)s has a field of its own, which is stored sealed: %(proper)s."), proper=proper
+                field, _("%(field)s has a field of its own, which is stored encrypted: %(proper)s."), proper=proper
             )
     return organization_services.replace_external_ids(
         subject_type=SubjectType.RIDER,

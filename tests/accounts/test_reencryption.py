@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 
 from apps.accounts import totp_secrets
 from apps.accounts.models import IdempotencyRecord
-from apps.accounts.services import idempotency, resealing
+from apps.accounts.services import idempotency, reencryption
 from apps.audit.models import AuditEntry
 from apps.exports.models import ExportDestination
 from apps.fleet.models import Document, Driver
@@ -28,7 +28,7 @@ from apps.webhooks.models import Delivery, EndpointSecret, SigningKey
 from apps.webhooks.services import secrets
 from apps.webhooks.services.outbox import publish
 from lib.access import system
-from lib.crypto import key_of, seal_bytes
+from lib.crypto import encrypt_bytes, key_of
 from lib.ids import uuid7
 from tests import factories
 from tests.exports import places
@@ -43,16 +43,16 @@ NEW = [f"t2:{base64.b64encode(b'n' * 32).decode()}"]
 SEED = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 
 
-def _reseal(**options: Any) -> str:
+def _reencrypt(**options: Any) -> str:
     out = io.StringIO()
-    call_command("reseal", stdout=out, stderr=io.StringIO(), **options)
+    call_command("reencrypt", stdout=out, stderr=io.StringIO(), **options)
     return out.getvalue()
 
 
-def _sealed() -> dict[str, list[str]]:
-    """Which keys the values of each column are sealed under."""
+def _keys_by_column() -> dict[str, list[str]]:
+    """Which keys the values of each column are encrypted under."""
     keys = {}
-    for model, name in resealing.sealed_columns():
+    for model, name in reencryption.encrypted_columns():
         values = model._default_manager.exclude(**{name: None}).values_list(name, flat=True)
         keys[f"{model._meta.db_table}.{name}"] = [key_of(bytes(value)) for value in values]
     seeds = [data.get("secret") or data["seed"] for data in Authenticator.objects.values_list("data", flat=True)]
@@ -61,7 +61,7 @@ def _sealed() -> dict[str, list[str]]:
 
 
 def _keys_of_riders() -> list[str]:
-    return sorted(_sealed()["riders_rider.medicaid_id_encrypted"])
+    return sorted(_keys_by_column()["riders_rider.medicaid_id_encrypted"])
 
 
 def _seal_one_of_each() -> None:
@@ -127,8 +127,8 @@ def _read_one_of_each() -> list[Any]:
     ]
 
 
-def test_every_sealed_column_is_known() -> None:
-    assert [f"{model._meta.db_table}.{name}" for model, name in resealing.sealed_columns()] == [
+def test_every_encrypted_column_is_known() -> None:
+    assert [f"{model._meta.db_table}.{name}" for model, name in reencryption.encrypted_columns()] == [
         "accounts_idempotencyrecord.body_encrypted",
         "exports_exportdestination.secret_encrypted",
         "fleet_document.content_encrypted",
@@ -153,29 +153,29 @@ def test_every_sealed_column_is_known() -> None:
 def test_everything_opens_with_the_new_key_alone_afterwards(settings: Any) -> None:
     _seal_one_of_each()
     before, versions = _read_one_of_each(), list(Ride.objects.values_list("version", "updated_at"))
-    assert set(map(tuple, _sealed().values())) == {("t1",), ("t1", "t1")}
+    assert set(map(tuple, _keys_by_column().values())) == {("t1",), ("t1", "t1")}
     settings.ENCRYPTION_KEYS = NEW + OLD
 
-    told = _reseal()
+    told = _reencrypt()
 
     settings.ENCRYPTION_KEYS = NEW
-    assert set(map(tuple, _sealed().values())) == {("t2",), ("t2", "t2")}
+    assert set(map(tuple, _keys_by_column().values())) == {("t2",), ("t2", "t2")}
     assert _read_one_of_each() == before
     assert list(Ride.objects.values_list("version", "updated_at")) == versions
-    assert "riders_rider.medicaid_id: 1 rows, 1 sealed anew" in told
-    entry = AuditEntry.objects.get(action="keys.reseal")
+    assert "riders_rider.medicaid_id: 1 rows, 1 re-encrypted" in told
+    entry = AuditEntry.objects.get(action="keys.reencrypt")
     assert (entry.actor, entry.outcome, entry.details["mfa_authenticator.data"]) == ("system", "done", 2)
 
 
 def test_second_run_writes_nothing(settings: Any) -> None:
     _seal_one_of_each()
     settings.ENCRYPTION_KEYS = NEW + OLD
-    _reseal()
+    _reencrypt()
     before = list(Rider.objects.values_list("medicaid_id_encrypted", flat=True))
 
-    told = _reseal()
+    told = _reencrypt()
 
-    assert [line for line in told.splitlines() if not line.endswith(" 0 sealed anew")] == []
+    assert [line for line in told.splitlines() if not line.endswith(" 0 re-encrypted")] == []
     assert list(Rider.objects.values_list("medicaid_id_encrypted", flat=True)) == before
 
 
@@ -187,9 +187,9 @@ def test_batches_reach_every_row_once(settings: Any, batch: int) -> None:
         rider.save()
     settings.ENCRYPTION_KEYS = NEW + OLD
 
-    told = _reseal(batch=batch)
+    told = _reencrypt(batch=batch)
 
-    assert "riders_rider.medicaid_id: 7 rows, 7 sealed anew" in told
+    assert "riders_rider.medicaid_id: 7 rows, 7 re-encrypted" in told
     assert _keys_of_riders() == ["t2"] * 7
 
 
@@ -201,17 +201,17 @@ def test_stopped_run_keeps_what_it_did_and_the_next_one_goes_on(settings: Any, m
         rider.save()
     settings.ENCRYPTION_KEYS = NEW + OLD
 
-    def stop(progress: resealing.Progress) -> None:
+    def stop(progress: reencryption.Progress) -> None:
         if progress.column == "riders_rider.medicaid_id" and progress.seen == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        resealing.reseal(by=factories.principal(), rows_at_once=1, tell=stop)
+        reencryption.reencrypt(by=factories.principal(), rows_at_once=1, tell=stop)
     half = _keys_of_riders()
-    told = _reseal()
+    told = _reencrypt()
 
     assert half == ["t1", "t1", "t2", "t2"]
-    assert "riders_rider.medicaid_id: 4 rows, 2 sealed anew" in told
+    assert "riders_rider.medicaid_id: 4 rows, 2 re-encrypted" in told
 
 
 def test_values_that_no_key_opens_are_named_and_left(settings: Any) -> None:
@@ -225,25 +225,25 @@ def test_values_that_no_key_opens_are_named_and_left(settings: Any) -> None:
     error = io.StringIO()
 
     with pytest.raises(CommandError):
-        call_command("reseal", stdout=io.StringIO(), stderr=error)
+        call_command("reencrypt", stdout=io.StringIO(), stderr=error)
 
     named = [line for line in error.getvalue().splitlines() if "no key opens" in line]
     assert {line.rpartition(" of ")[2] for line in named} == {str(lost.pk), str(moved.pk)}
     assert key_of(bytes(Rider.objects.get(pk=kept.pk).medicaid_id_encrypted or b"")) == "t2"
-    assert AuditEntry.objects.get(action="keys.reseal").outcome == "failed"
+    assert AuditEntry.objects.get(action="keys.reencrypt").outcome == "failed"
 
 
 def _with_a_change_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the rider's code changed by somebody else between the reading and the writing."""
 
-    def change_then_seal(data: bytes, *, aad: str) -> bytes:
+    def change_then_encrypt(data: bytes, *, aad: str) -> bytes:
         rider = Rider.objects.get()
         if rider.medicaid_id == "IL-BEFORE":
             rider.medicaid_id = "IL-AFTER"
             rider.save()
-        return seal_bytes(data, aad=aad)
+        return encrypt_bytes(data, aad=aad)
 
-    monkeypatch.setattr(resealing, "seal_bytes", change_then_seal)
+    monkeypatch.setattr(reencryption, "encrypt_bytes", change_then_encrypt)
 
 
 @pytest.fixture
@@ -258,10 +258,10 @@ def rider_before(settings: Any) -> None:
 def test_change_that_comes_between_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     _with_a_change_in_between(monkeypatch)
 
-    told = _reseal()
+    told = _reencrypt()
 
     assert Rider.objects.get().medicaid_id == "IL-AFTER"
-    assert "riders_rider.medicaid_id: 1 rows, 0 sealed anew" in told
+    assert "riders_rider.medicaid_id: 1 rows, 0 re-encrypted" in told
 
 
 @pytest.mark.usefixtures("rider_before")
@@ -275,7 +275,7 @@ def test_change_that_comes_between_would_be_lost_without_the_comparison(monkeypa
 
     monkeypatch.setattr(QuerySet, "filter", forget_what_was_read)
 
-    _reseal()
+    _reencrypt()
 
     assert Rider.objects.get().medicaid_id == "IL-BEFORE"
 
@@ -283,4 +283,4 @@ def test_change_that_comes_between_would_be_lost_without_the_comparison(monkeypa
 @pytest.mark.parametrize("batch", [0, -1])
 def test_batch_of_nothing_is_refused(batch: int) -> None:
     with pytest.raises(CommandError):
-        call_command("reseal", batch=batch)
+        call_command("reencrypt", batch=batch)

@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
 from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
-from apps.accounts.services import resealing
+from apps.accounts.services import reencryption
 from apps.audit.models import AuditEntry
 from apps.fleet.models import Credential, Document
 from apps.fleet.rules.credentials import Subject
@@ -256,7 +256,7 @@ def test_scans_change_keys_with_everything_else(credential: Credential, settings
     document, seen = _kept(credential), []
     settings.ENCRYPTION_KEYS = ["new:" + "A" * 43 + "=", *settings.ENCRYPTION_KEYS]
 
-    resealing.reseal(by=system(), rows_at_once=200, tell=lambda progress: seen.append(progress.column))
+    reencryption.reencrypt(by=system(), rows_at_once=200, tell=lambda progress: seen.append(progress.column))
 
     row = Document.objects.get(pk=document.pk)
     assert bytes(row.content_encrypted or b"").startswith(b"new:")
@@ -264,19 +264,19 @@ def test_scans_change_keys_with_everything_else(credential: Credential, settings
     assert "fleet_document.content" in seen
 
 
-def test_rows_as_large_as_scans_are_resealed_a_few_at_once(credential: Credential, settings: Any) -> None:
+def test_large_rows_are_reencrypted_in_small_batches(credential: Credential, settings: Any) -> None:
     for number in range(5):
         _kept(credential, PDF.replace(b"/Root", b"/Root" + b" " * number))
     settings.ENCRYPTION_KEYS = ["new:" + "A" * 43 + "=", *settings.ENCRYPTION_KEYS]
     seen: list[int] = []
 
-    resealing.reseal(
+    reencryption.reencrypt(
         by=system(),
         rows_at_once=200,
         tell=lambda progress: seen.append(progress.seen) if progress.column == "fleet_document.content" else None,
     )
 
-    assert seen == [Document.RESEALED_AT_ONCE, 5]
+    assert seen == [Document.REENCRYPTED_AT_ONCE, 5]
 
 
 def test_the_name_of_a_document_says_nothing(credential: Credential) -> None:

@@ -22,7 +22,7 @@ from apps.exports.formats import files
 from apps.exports.formats.columns import Column, Kind, Sealed
 from apps.exports.formats.copy_stream import Form, Source, pieces
 from apps.exports.formats.files import Table
-from lib.crypto import seal
+from lib.crypto import encrypt
 from lib.csv_file import neutral
 from tests.tiers import sized
 
@@ -195,7 +195,7 @@ def test_table_without_rows_is_a_file_all_the_same(tmp_path: Path, format: str) 
 
 
 def _sealed(text: str, key: UUID = KEY) -> tuple[Column, ...]:
-    value = seal(text, aad=f"riders_rider.medicaid_id.{KEY}").hex()
+    value = encrypt(text, aad=f"riders_rider.medicaid_id.{KEY}").hex()
     sealed = Sealed("riders_rider.medicaid_id", f"'{key}'::uuid")
     return (
         Column("id", Kind.ID, f"'{KEY}'::uuid"),

@@ -1,4 +1,4 @@
-"""What a sealed value is bound to."""
+"""What a encrypted value is bound to."""
 
 import pytest
 from cryptography.exceptions import InvalidTag
@@ -6,21 +6,21 @@ from django.db import models
 
 from apps.riders.models import Rider
 from apps.rides.models import Ride
-from lib.crypto import aad, seal, unseal
+from lib.crypto import aad, decrypt, encrypt
 
 
 def test_value_opens_where_it_was_sealed() -> None:
-    sealed = seal("4711", aad=aad(Ride, "pickup_access", 1))
+    encrypted = encrypt("4711", aad=aad(Ride, "pickup_access", 1))
 
     assert aad(Ride, "pickup_access", 1) == "rides_ride.pickup_access.1"
-    assert unseal(sealed, aad=aad(Ride, "pickup_access", 1)) == "4711"
+    assert decrypt(encrypted, aad=aad(Ride, "pickup_access", 1)) == "4711"
 
 
 @pytest.mark.parametrize(
     ("model", "name", "pk"), [(Rider, "pickup_access", 1), (Ride, "dropoff_access", 1), (Ride, "pickup_access", 2)]
 )
 def test_value_of_another_table_column_or_row_does_not_open(model: type[models.Model], name: str, pk: int) -> None:
-    sealed = seal("4711", aad=aad(Ride, "pickup_access", 1))
+    encrypted = encrypt("4711", aad=aad(Ride, "pickup_access", 1))
 
     with pytest.raises(InvalidTag):
-        unseal(sealed, aad=aad(model, name, pk))
+        decrypt(encrypted, aad=aad(model, name, pk))

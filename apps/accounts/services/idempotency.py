@@ -12,7 +12,7 @@ from django.db import OperationalError, transaction
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import IdempotencyRecord
-from lib.crypto import aad, seal, unseal
+from lib.crypto import aad, decrypt, encrypt
 from lib.errors import Code, DomainError
 
 KEPT_FOR: Final = timedelta(days=7)  # interface engines queue for days
@@ -94,9 +94,9 @@ def answer_of(*, client_id: UUID, key: str, fingerprint: bytes) -> Answer | None
 
 
 def keep(claim: Claim, *, status: int, headers: dict[str, str], body: str, rider_ids: Collection[UUID]) -> None:
-    """Store the answer under the claimed key; sealed, as it may hold data of these riders."""
+    """Store the answer under the claimed key; encrypted, as it may hold data of these riders."""
     record = claim.record
-    record.status, record.headers, record.body_encrypted = status, headers, seal(body, aad=_aad(record))
+    record.status, record.headers, record.body_encrypted = status, headers, encrypt(body, aad=_aad(record))
     record.rider_ids = sorted(rider_ids)
     record.save(update_fields=["status", "headers", "body_encrypted", "rider_ids"])
 
@@ -104,7 +104,7 @@ def keep(claim: Claim, *, status: int, headers: dict[str, str], body: str, rider
 def _answer(record: IdempotencyRecord, fingerprint: bytes) -> Answer:
     if bytes(record.fingerprint) != fingerprint:
         raise KeyReused
-    body = unseal(bytes(record.body_encrypted or b""), aad=_aad(record))
+    body = decrypt(bytes(record.body_encrypted or b""), aad=_aad(record))
     return Answer(status=record.status or 200, headers=record.headers, body=body, rider_ids=record.rider_ids)
 
 

@@ -1,4 +1,4 @@
-"""Sealing what is sealed under earlier keys anew, under the newest: of every table, while the service is up.
+"""Re-encrypts values of every table under the newest key while the service is running.
 
 An encrypted column is a BinaryField `<name>_encrypted` whose bytes open with `<table>.<name>.<row id>` (lib/crypto.py);
 besides those there are the TOTP secrets that allauth keeps in JSON.
@@ -17,7 +17,7 @@ from django.db import models, transaction
 from apps.accounts import totp_secrets
 from apps.audit.services import audit
 from lib.access import Principal
-from lib.crypto import aad, key_of, newest_key, seal_bytes, unseal_bytes
+from lib.crypto import aad, decrypt_bytes, encrypt_bytes, key_of, newest_key
 
 SUFFIX: Final = "_encrypted"
 _SEEDS: Final = ("secret", "seed")  # keys of Authenticator.data: of an app's codes, of recovery codes
@@ -32,13 +32,13 @@ class Progress:
 
     column: str
     seen: int = 0
-    resealed: int = 0
+    reencrypted: int = 0
     # Keys of rows that no key of the ring opens.
     unreadable: list[Any] = field(default_factory=list)
 
 
-def sealed_columns() -> list[tuple[type[models.Model], str]]:
-    """List every sealed column: its model, and its name with the suffix."""
+def encrypted_columns() -> list[tuple[type[models.Model], str]]:
+    """List every encrypted column: its model, and its name with the suffix."""
     return sorted(
         (
             (model, column.name)
@@ -50,39 +50,39 @@ def sealed_columns() -> list[tuple[type[models.Model], str]]:
     )
 
 
-def reseal(*, by: Principal, rows_at_once: int, tell: Callable[[Progress], None]) -> list[Progress]:
-    """Go through all sealed values once, in batches that commit by themselves; `tell` hears of each.
+def reencrypt(*, by: Principal, rows_at_once: int, tell: Callable[[Progress], None]) -> list[Progress]:
+    """Re-encrypt all values once, in batches that each commit; calls `tell` with the progress of each batch.
 
     Only values under an earlier key are written, and only where they are still what was read: a change that came
     between stays.  Neither versions nor times of change move.  Stopped at any point it can be run again, and goes on
-    where something is left.  A model whose rows are large says how many are read at once (`RESEALED_AT_ONCE`).  Costs
-    two queries a batch, and an update for each value that is sealed anew.
+    where something is left.  A model with large rows limits a batch by `REENCRYPTED_AT_ONCE`.  Costs
+    two queries a batch, and an update for each value that is re-encrypted.
     """
-    columns = [_reseal_column(model, name, rows_at_once, tell) for model, name in sealed_columns()]
+    columns = [_reencrypt_column(model, name, rows_at_once, tell) for model, name in encrypted_columns()]
     columns.append(_go_through(Progress("mfa_authenticator.data"), Authenticator, "data", rows_at_once, tell, _seeds))
     audit.record(
         by=by,
-        action="keys.reseal",
+        action="keys.reencrypt",
         subject_type="key",
         outcome="failed" if any(one.unreadable for one in columns) else "done",
-        details={one.column: one.resealed for one in columns if one.resealed},
+        details={one.column: one.reencrypted for one in columns if one.reencrypted},
     )
     return columns
 
 
-def _reseal_column(
+def _reencrypt_column(
     model: type[models.Model], name: str, rows_at_once: int, tell: Callable[[Progress], None]
 ) -> Progress:
     column = name.removesuffix(SUFFIX)
 
     def anew(key: UUID, held: Any) -> bytes | None:
-        sealed = bytes(held)
-        if key_of(sealed) == newest_key():
+        encrypted = bytes(held)
+        if key_of(encrypted) == newest_key():
             return None
         bound_to = aad(model, column, key)
-        return seal_bytes(unseal_bytes(sealed, aad=bound_to), aad=bound_to)
+        return encrypt_bytes(decrypt_bytes(encrypted, aad=bound_to), aad=bound_to)
 
-    most = min(rows_at_once, getattr(model, "RESEALED_AT_ONCE", rows_at_once))
+    most = min(rows_at_once, getattr(model, "REENCRYPTED_AT_ONCE", rows_at_once))
     return _go_through(Progress(f"{model._meta.db_table}.{column}"), model, name, most, tell, anew)
 
 
@@ -114,7 +114,7 @@ def _go_through(
                     continue
                 if value is not None:
                     unchanged = model._default_manager.filter(pk=key, **{name: held})
-                    progress.resealed += unchanged.update(**{name: value})
+                    progress.reencrypted += unchanged.update(**{name: value})
         tell(progress)
     return progress
 

@@ -12,7 +12,7 @@ import orjson
 
 from apps.exports.formats.columns import CLOSES, OPENS, Column, Kind
 from apps.exports.formats.workbook import in_cell
-from lib.crypto import unseal
+from lib.crypto import decrypt
 from lib.csv_file import neutral
 
 _REMEMBERED: Final = 50_000  # values; riders come again and again
@@ -64,7 +64,7 @@ class Opener:
         """Open what is sealed in a piece.
 
         Raises:
-            KeyError, cryptography.exceptions.InvalidTag: as `lib.crypto.unseal`.
+            KeyError, cryptography.exceptions.InvalidTag: as `lib.crypto.decrypt`.
         """
         return piece if self._placeholder is None else self._placeholder.sub(self._opened, piece)
 
@@ -72,7 +72,7 @@ class Opener:
         place, key, sealed = found.groups()
         known = self._known.get((place, sealed))
         if known is None:
-            text = unseal(bytes.fromhex(sealed.decode()), aad=f"{self._of[int(place)]}.{key.decode()}")
+            text = decrypt(bytes.fromhex(sealed.decode()), aad=f"{self._of[int(place)]}.{key.decode()}")
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             known = self._known[place, sealed] = self._write(self._show(text))

@@ -9,7 +9,7 @@ from apps.exports.destinations.errors import UploadErrorCode as UploadErrorCode
 from apps.exports.destinations.ssh_keys import host_key, public_line
 from lib.access import Phi, Principal
 from lib.choices import TextChoices
-from lib.crypto import sealed_text
+from lib.crypto import encrypted_text
 from lib.ids import uuid7
 
 
@@ -80,7 +80,7 @@ class ExportDestination(models.Model):
     updated_at = models.DateTimeField(_("updated at"))
     deleted_at = models.DateTimeField(_("deleted at"), null=True)
 
-    secret = sealed_text("secret")
+    secret = encrypted_text("secret")
 
     objects = ExportDestinationQuerySet.as_manager()
 

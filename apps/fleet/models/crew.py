@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.fleet.uuid_range import UuidRange
 from apps.organizations.models import HomeBase, TransportProvider
 from lib.choices import TextChoices
-from lib.crypto import sealed_text
+from lib.crypto import encrypted_text
 from lib.ids import uuid7
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Driver(models.Model):
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
-    license_number = sealed_text("license_number")
+    license_number = encrypted_text("license_number")
 
     objects = OfProviderQuerySet.as_manager()
 

@@ -1,4 +1,4 @@
-"""Scans of credentials, sealed, in a table of their own: docs/adr/0021."""
+"""Scans of credentials, encrypted, in a table of their own: docs/adr/0021."""
 
 from typing import TYPE_CHECKING, Final, Self
 
@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models.credential import Credential
-from lib.crypto import sealed_bytes
+from lib.crypto import encrypted_bytes
 from lib.file_kinds import FileKind
 from lib.ids import uuid7
 
@@ -36,8 +36,8 @@ class Document(models.Model):
     The name that the file had is not kept: people call them by names of persons.
     """
 
-    # Rows of up to some megabytes, that are read at once when all are sealed anew.
-    RESEALED_AT_ONCE: Final = 4
+    # Rows of up to some megabytes, that are read at once when all are re-encrypted.
+    REENCRYPTED_AT_ONCE: Final = 4
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     credential = models.ForeignKey(Credential, models.PROTECT, related_name="documents", verbose_name=_("credential"))
@@ -51,7 +51,7 @@ class Document(models.Model):
     removed_by = models.CharField(_("removed by"), max_length=60, blank=True)
     removal_reason = models.CharField(_("removal reason"), max_length=500, blank=True)
 
-    content = sealed_bytes("content")
+    content = encrypted_bytes("content")
 
     objects = DocumentQuerySet.as_manager()
 

@@ -40,7 +40,7 @@ PLAIN: Final = frozenset(
     }
 )
 _EXCLUDED: Final = "excludedRiderIds"
-LICENSE: Final = "license_number"  # sealed
+LICENSE: Final = "license_number"  # encrypted
 LEAVE: Final = "leave"  # replaced as a whole: [{"starts_at", "ends_at", "reason"}]
 
 

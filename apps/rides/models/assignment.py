@@ -8,7 +8,7 @@ from apps.fleet.models import Driver, Vehicle
 from apps.organizations.models import TransportProvider
 from apps.rides.models.ride import Ride
 from lib.choices import TextChoices
-from lib.crypto import sealed_text
+from lib.crypto import encrypted_text
 from lib.ids import uuid7
 
 
@@ -58,7 +58,7 @@ class Assignment(models.Model):
     license_number_encrypted = models.BinaryField(_("license number encrypted"), null=True, blank=True)
     vehicle_plate = models.CharField(_("vehicle plate"), max_length=12)
 
-    license_number = sealed_text("license_number")
+    license_number = encrypted_text("license_number")
 
     class Meta:
         verbose_name = _("assignment")

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from lib.access import Principal
-from lib.crypto import sealed_text
+from lib.crypto import encrypted_text
 from lib.ids import uuid7
 
 
@@ -30,7 +30,7 @@ class BookingDraft(models.Model):
     created_at = models.DateTimeField(_("created at"))
     saved_at = models.DateTimeField(_("saved at"), db_index=True)
 
-    form_data = sealed_text("form_data")
+    form_data = encrypted_text("form_data")
     objects = BookingDraftQuerySet.as_manager()
 
     class Meta:

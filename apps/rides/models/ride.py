@@ -18,7 +18,7 @@ from apps.rides.rules.exception_types import ExceptionSeverity
 from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, RideStatus
 from apps.rides.rules.reasons import CancellationTiming, Fault
 from lib.choices import TextChoices
-from lib.crypto import sealed_text
+from lib.crypto import encrypted_text
 from lib.ids import uuid7
 
 if TYPE_CHECKING:
@@ -298,9 +298,9 @@ class Ride(models.Model):
     created_at = models.DateTimeField(_("created at"))
     updated_at = models.DateTimeField(_("updated at"))
 
-    pickup_access = sealed_text("pickup_access")
-    dropoff_access = sealed_text("dropoff_access")
-    payer_member_id = sealed_text("payer_member_id")
+    pickup_access = encrypted_text("pickup_access")
+    dropoff_access = encrypted_text("dropoff_access")
+    payer_member_id = encrypted_text("payer_member_id")
 
     objects = RideQuerySet.as_manager()
 

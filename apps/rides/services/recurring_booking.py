@@ -29,7 +29,7 @@ from apps.rides.rules.draft import RideDraft
 from apps.rides.services import arrival_times, booking, legs, status
 from apps.rides.services.legs import Leg
 from lib.access import Principal
-from lib.crypto import sealed_in
+from lib.crypto import encrypted_value
 from lib.db.bulk_copy import copy_rows
 from lib.errors import Code
 from lib.ids import uuid7
@@ -307,7 +307,7 @@ class _Set:
             **part.columns,
             **timed,
             **new,
-            **{f"{name}_encrypted": sealed_in(Ride, name, ride_id, text) for name, text in part.secrets},
+            **{f"{name}_encrypted": encrypted_value(Ride, name, ride_id, text) for name, text in part.secrets},
             "next_check_at": self._next_check_at(part, timed, new),
             "id": ride_id,
         }

@@ -16,7 +16,7 @@ from apps.events.models import Event
 from apps.webhooks.models.endpoint import Endpoint, EndpointQuerySet
 from lib.access import Principal
 from lib.choices import TextChoices
-from lib.crypto import sealed_text
+from lib.crypto import encrypted_text
 from lib.ids import uuid7
 
 # SQL function of migration 0002 for the ids of rows that are inserted by SELECT: a UUIDv7, in order of insertion.
@@ -90,7 +90,7 @@ class Delivery(models.Model):
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
 
-    body_text = sealed_text("body")
+    body_text = encrypted_text("body")
 
     objects = DeliveryQuerySet.as_manager()
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.accounts.models import ApiClient
 from lib.access import Principal
 from lib.choices import TextChoices
-from lib.crypto import sealed_text
+from lib.crypto import encrypted_text
 from lib.ids import uuid7
 
 
@@ -81,7 +81,7 @@ class Endpoint(models.Model):
     updated_at = models.DateTimeField()
     deleted_at = models.DateTimeField(null=True)
 
-    headers_text = sealed_text("headers")
+    headers_text = encrypted_text("headers")
 
     objects = EndpointQuerySet.as_manager()
 
@@ -160,7 +160,7 @@ class EndpointSecret(models.Model):
     created_by = models.CharField(max_length=60)
     expires_at = models.DateTimeField(null=True)  # null: the current secret
 
-    text = sealed_text("secret")
+    text = encrypted_text("secret")
 
     class Meta:
         constraints = [
@@ -182,7 +182,7 @@ class SigningKey(models.Model):
     created_at = models.DateTimeField()
     retired_at = models.DateTimeField(null=True)
 
-    private = sealed_text("private")
+    private = encrypted_text("private")
 
     class Meta:
         constraints = [

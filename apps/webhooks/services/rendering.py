@@ -33,7 +33,7 @@ from apps.webhooks.services.sending import Target
 from lib.access import Phi, Principal, system
 from lib.api import serializers
 from lib.api.json import dumps
-from lib.crypto import aad, seal, unseal
+from lib.crypto import aad, decrypt, encrypt
 from lib.standard_webhooks import Signer, hmac_of
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ def prepare(deliveries: Sequence[Delivery], targets: Targets, *, at: datetime) -
 
 def _body(delivery: Delivery, target: Target, ride_data: "_RideData", shared: dict[tuple[UUID, str], bytes]) -> bytes:
     if delivery.body_encrypted is not None and delivery.body_level == target.level:
-        return unseal(bytes(delivery.body_encrypted), aad=aad(Delivery, "body", delivery.pk)).encode()
+        return decrypt(bytes(delivery.body_encrypted), aad=aad(Delivery, "body", delivery.pk)).encode()
     if target.level != PayloadLevel.ID_ONLY:
         return _render(delivery, target, ride_data.extra_for(delivery, target))
     key = (delivery.event_id, target.api_version)
@@ -198,7 +198,7 @@ def _store(prepared: Sequence[PreparedDelivery], ride_data: _RideData) -> None:
     rows = [(one.delivery.pk, one.body, one.target.level) for one in prepared if one.target is not None]
     if not rows:
         return
-    bodies = [seal(body.decode(), aad=aad(Delivery, "body", key)) for key, body, _ in rows]
+    bodies = [encrypt(body.decode(), aad=aad(Delivery, "body", key)) for key, body, _ in rows]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_STORE, [[key for key, _, _ in rows], bodies, [level for _, _, level in rows]])
         for endpoint_id, riders in ride_data.riders.items():
