@@ -40,7 +40,7 @@ def course_of(asked: RideDraft, owner: Facility, by: Principal) -> RidePlan:
     drafts = both_ways(asked)
     assert asked.rider_id is not None
     resources = recurring_booking.read_resources(drafts, by=by)
-    return recurring_booking.course(
+    return recurring_booking.plan_rides(
         drafts,
         rider=recurring_booking.lock_riders([asked.rider_id])[asked.rider_id],
         profile=bookings.current_profile(asked.rider_id),

@@ -260,7 +260,7 @@ def test_queries_do_not_grow_with_riders_and_days(hospital: Facility, planner: P
                 [one for each in asked[:orders] for one in both_ways(each)], by=planner
             )
             courses = [
-                recurring_booking.course(
+                recurring_booking.plan_rides(
                     both_ways(one),
                     rider=locked[one.rider_id],
                     profile=None,

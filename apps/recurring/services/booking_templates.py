@@ -118,7 +118,7 @@ def ride_plans(
         if sample.terms.pk in drafts_of:
             rider = riders[sample.order.rider_id]
             try:
-                plans[sample.terms.pk] = recurring_booking.course(
+                plans[sample.terms.pk] = recurring_booking.plan_rides(
                     drafts_of[sample.terms.pk],
                     rider=rider,
                     profile=profile_of.get(rider.pk),
@@ -142,7 +142,7 @@ def require_bookable(sample: TermsSample, *, by: Principal, at: datetime) -> Non
     order = sample.order
     planned = drafts(order, sample.terms, sample.occurrence)
     resources = recurring_booking.read_resources(planned, by=by)
-    recurring_booking.course(
+    recurring_booking.plan_rides(
         planned,
         rider=order.rider,
         profile=bookings.current_profile(order.rider_id),

@@ -1,4 +1,4 @@
-"""Put a driver and vehicle on a ride, change them, move the rider to another vehicle, take them off.
+"""Assigns driver and vehicle to a ride, reassigns, transfers a rider on board, and unassigns.
 
 T06, T09, T10, T16, T17, T24 to T26 of the table.  Locks: the ride, then drivers by id, then the vehicle (pairing.py).
 """
@@ -32,7 +32,7 @@ from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
 
 LATE_RELEASE_WITHIN = timedelta(hours=4)  # before pickup; opens driver_released_late
-OFFER_STANDS_FOR = timedelta(minutes=15)  # the first step of the escalation ladder
+OFFER_VALID_FOR = timedelta(minutes=15)  # the first step of the escalation ladder
 
 _ACTION: Final[Mapping[RideStatus, Action]] = {
     RideStatus.SCHEDULED: Action.ASSIGN,
@@ -41,7 +41,7 @@ _ACTION: Final[Mapping[RideStatus, Action]] = {
     RideStatus.ARRIVED: Action.REASSIGN,
     RideStatus.IN_PROGRESS: Action.TRANSFER,
 }
-# What no longer holds once a driver who passes the checks is on the ride.
+# Exceptions that are settled by assigning a driver who passes the checks.
 SETTLED_BY_ASSIGNMENT: Final = (
     ExceptionType.UNASSIGNED_AT_RISK,
     ExceptionType.NO_DRIVER_AVAILABLE,
@@ -57,14 +57,14 @@ _OPENED_BY_REASON: Final[Mapping[str, ExceptionType]] = {
     "credential_lapsed": ExceptionType.CREDENTIAL_LAPSE,
 }
 _DRIVER_COLUMNS: Final = ["assignment_id", "provider", "driver", "vehicle", "attendant_ids"]
-# With the attempts to reach the rider: who arrives in another's place has to try anew before a no-show.
+# Includes contact attempts: a new driver has to try again before a no-show.
 _APPROACH: Final = [Milestone.Type.DEPARTED, Milestone.Type.ARRIVED_PICKUP, Milestone.Type.CONTACT_ATTEMPT]
 _APPROACH_COLUMNS: Final = ["departed_at", "arrived_pickup_at", "eta_pickup_at"]
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """What changing a driver under way, or a vehicle with the rider in it, asks for beyond the new crew.
+    """Additional input for reassigning a driver en route, or a vehicle with the rider on board.
 
     `counts_as` is the built-in reason that `reason_code` stands for; `rider_location` and `place` say where the rider
     waits; `miles` is what the first vehicle drove with the rider.
@@ -95,7 +95,7 @@ def assign(
     by: Principal,
     at: datetime,
 ) -> Assignment:
-    """Assign a scheduled ride, give an assigned one to others, or move a rider on board to a rescue vehicle.
+    """Assign a scheduled ride, reassign an assigned one, or transfer a rider on board to a rescue vehicle.
 
     With `offer`, whoever is not an employee is asked first (until `respond_by`, default 15 minutes): the ride stays
     scheduled, and `ride.driver_offered` tells the provider.  Naming those who are on the ride already changes nothing.
@@ -129,7 +129,7 @@ def assign(
     new = _row_for(ride, crew, method=method, by=by, at=at)
     new.overridden, new.override_reason = overridden, override_reason if overridden else ""
     if offer and crew.driver.employment != Employment.EMPLOYEE:
-        _offer(new, respond_by or at + OFFER_STANDS_FOR, by=by, at=at)
+        _offer(new, respond_by or at + OFFER_VALID_FOR, by=by, at=at)
         _audit("rides.offer", new, by)
         return new
     attach(new, action, given, present, by=by, at=at)
@@ -147,7 +147,7 @@ def unassign(
     by: Principal,
     at: datetime,
 ) -> Ride:
-    """Take the driver off; the ride waits for another one.  A ride without a driver stays as it is.
+    """Unassign the driver.  No effect on a ride without a driver.
 
     Raises:
         NotFound, StaleVersion: see `locked`.
@@ -164,7 +164,7 @@ def unassign(
 
 
 def detach(ride: Ride, *, reason_code: str, note: str, by: Principal, at: datetime) -> None:
-    """Take the driver off a locked ride; see `unassign`.  The caller writes the row of the trail."""
+    """Unassign the driver of a locked ride; see `unassign`.  The caller writes the audit entry."""
     row = transition_of(ride, Action.UNASSIGN)
     require_permission(row, by)
     parent = check_reason(ReasonList.UNASSIGN, Action.UNASSIGN, reason_code, note)
@@ -188,7 +188,7 @@ def detach(ride: Ride, *, reason_code: str, note: str, by: Principal, at: dateti
 
 
 def audit_release(ride: Ride, *, reason_code: str, note: str, by: Principal) -> None:
-    """Leave the row in the trail that says who took the driver off."""
+    """Write the audit entry of unassigning."""
     audit.record(
         by=by,
         action="rides.unassign",
@@ -204,7 +204,7 @@ def audit_release(ride: Ride, *, reason_code: str, note: str, by: Principal) -> 
 def attach(
     new: Assignment, action: Action, given: Handover, present: Assignment | None, *, by: Principal, at: datetime
 ) -> None:
-    """Make a judged row the accepted assignment of its locked ride, in place of the present one.
+    """Make a checked row the accepted assignment of its locked ride, replacing the current one.
 
     Offers to others are withdrawn.  Moves the ride, opens the exception of a change at the door or on board, and
     settles what a driver on the ride puts right.
@@ -246,7 +246,7 @@ def attach(
 
 
 def _checked(given: Handover, ride: Ride, action: Action, by: Principal, at: datetime) -> Handover:
-    """Check the reason, which a transfer has to have, and what tells of a rider on board, which only a transfer has."""
+    """Check that a transfer, and only a transfer, has a reason and the data about a rider on board."""
     if given.reason_code or action is Action.TRANSFER:
         parent = check_reason(ReasonList.UNASSIGN, action, given.reason_code, given.note)
         given = replace(given, counts_as=parent)
@@ -301,7 +301,7 @@ def _offer(new: Assignment, respond_by: datetime, *, by: Principal, at: datetime
     new.status, new.respond_by = Assignment.Status.OFFERED, respond_by
     new.save(force_insert=True)
     until = respond_by.isoformat().replace("+00:00", "Z")
-    note = Note({**_named(new), "respondBy": until}, new.provider_id)  # for the provider that is asked to hear of it
+    note = Note({**_named(new), "respondBy": until}, new.provider_id)  # so that the offered provider gets the event
     touch(new.ride, "ride.driver_offered", by=by, at=at, note=note)
 
 
@@ -317,7 +317,7 @@ def _withdraw_offers(ride: Ride, taken: Assignment, at: datetime) -> None:
 
 
 def _undo_approach(ride: Ride) -> list[str]:
-    """Void the way to the pickup that the former driver made; answer the columns to save."""
+    """Void the milestones of the former driver's way to the pickup; return the columns to save."""
     milestones.void(ride, list(_APPROACH))
     ride.departed_at = ride.arrived_pickup_at = ride.eta_pickup_at = None
     return list(_APPROACH_COLUMNS)
@@ -335,7 +335,7 @@ def _open_for(ride: Ride, reason: str, number: str, *, by: Principal, at: dateti
 
 
 def _left(ride: Ride) -> Note:
-    """Name those who leave, for their own provider to hear of."""
+    """Return the event data about the former crew, for their provider."""
     named = {"assignmentId": ride.assignment_id, "driverId": ride.driver_id, "vehicleId": ride.vehicle_id}
     return Note({key: None if value is None else str(value) for key, value in named.items()}, ride.provider_id)
 

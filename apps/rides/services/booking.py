@@ -1,4 +1,4 @@
-"""Booking: from a draft to a ride that is promised, or to a request that waits for a person (T01, T02)."""
+"""Booking: creates a scheduled ride from a draft, or a request that a person has to confirm (T01, T02)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class RiderNotBookable(DomainError):
 
 
 class OverlappingRide(DomainError):
-    """The rider already has a ride at this time; `way` is the part of a request that books another one all the same."""
+    """The rider already has a ride at this time; `way` is the field of the request that books another one anyway."""
 
     code = Code.DUPLICATE_RIDE
 
@@ -66,21 +66,21 @@ class ReferenceTaken(DomainError):
 
 
 class BookedAlready(DomainError):
-    """A ride with this id of the caller's own was made before: the same wish came twice."""
+    """There is a ride with the id chosen by the caller: the same request was sent twice."""
 
     code = Code.DUPLICATE_RESOURCE
     template = _("This ride was booked already.")
 
 
 class BoundToProviders(DomainError):
-    """A caller whose reach is a transport provider could not see the ride it books."""
+    """A caller bound to a transport provider could not see the ride that it books."""
 
     code = Code.FORBIDDEN
 
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """What became of a draft; `return_ride` where a way back was asked for."""
+    """The rides of a draft; `return_ride` if it has a return leg."""
 
     ride: Ride
     return_ride: Ride | None = None
@@ -88,7 +88,7 @@ class Booked:
 
 @transaction.atomic
 def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: datetime) -> Booked:
-    """Make one ride, or two linked ones when a return leg is asked for.
+    """Book one ride, or two linked rides if there is a return leg.
 
     With a `ride_id` of the caller's own, which the first of them gets, the same wish that comes twice is booked once.
 
@@ -162,7 +162,7 @@ def _written(
 
 
 def way_back(draft: RideDraft, back: ReturnLeg) -> RideDraft:
-    """Make the draft of the return leg: stops swapped, will-call for dialysis, estimated from the treatment.
+    """Create the draft of the return leg: stops swapped, will-call for dialysis, estimated from the treatment.
 
     Raises:
         InvalidInput: its pickup time neither is given nor follows, or lies before the way there; or a discharge asks
@@ -213,7 +213,7 @@ def _needs_on_the_way_back(there: Shape, back: Shape) -> Shape:
 
 
 def require_right(by: Principal) -> None:
-    """Refuse a caller who may book nothing.
+    """Check that the caller may book.
 
     Raises:
         ScopeMissing, BoundToProviders: see `book`.
@@ -225,7 +225,7 @@ def require_right(by: Principal) -> None:
 
 
 def facility_ids(drafts: Sequence[RideDraft]) -> set[UUID]:
-    """List the facilities that drafts name."""
+    """List the ids of facilities in drafts."""
     named = [draft.facility_id for draft in drafts]
     named += [
         UUID(str(stop["facilityId"])) for one in drafts for stop in (one.pickup, one.dropoff) if stop.get("facilityId")
@@ -267,7 +267,7 @@ def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Pr
     if draft.rider is not None:
         if not by.has_scope(Scope.RIDERS_WRITE):
             raise ScopeMissing(Scope.RIDERS_WRITE)
-        # Locks the row, too.
+        # Also locks the row.
         return riders.match_or_register(draft=draft.rider, facility_id=owner.pk if owner else None, by=by, at=at)
     if found is None:
         raise InvalidInput("riderId", _("There is no such rider."))
@@ -275,7 +275,7 @@ def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Pr
 
 
 def payer_of(payer_id: UUID | None, *, among: Mapping[UUID, Payer] | None = None) -> Payer | None:
-    """Read who pays, or look them up `among` those that were read.
+    """Return the payer, from `among` if given.
 
     Raises:
         InvalidInput: there is no such payer, or it no longer pays.
@@ -308,7 +308,7 @@ def require_free(
     by: Principal,
     path: str = "",
 ) -> list[UUID]:
-    """Refuse a second ride at the time of other open ones, or, where it is `allowed`, list those.  One query.
+    """Refuse a ride that overlaps other open rides, or list those if it is `allowed`.  One query.
 
     Raises:
         OverlappingRide: names the first of them, and the `way` to book it all the same.
@@ -321,7 +321,7 @@ def require_free(
 
 
 def open_duplicate(ride: Ride, others: Sequence[UUID], *, detected_by: str, by: Principal, at: datetime) -> None:
-    """Let a person decide about a locked ride that was allowed beside others of its rider (`duplicate_ride`)."""
+    """Open `duplicate_ride` on a locked ride that was allowed to overlap others of its rider."""
     if others:
         named = {"rideIds": [str(pk) for pk in others]}
         type_ = ExceptionType.DUPLICATE_RIDE
@@ -329,14 +329,14 @@ def open_duplicate(ride: Ride, others: Sequence[UUID], *, detected_by: str, by: 
 
 
 def legs_of_trip(ride: Ride) -> list[UUID]:
-    """List the legs of a ride's trip, itself among them: they are not in each other's way.  No query without a trip."""
+    """List the legs of a ride's trip with itself; they do not conflict.  No query without a trip."""
     if ride.trip_id is None:
         return [ride.pk]
     return list(Ride.objects.filter(trip_id=ride.trip_id).values_list("pk", flat=True))
 
 
 def locked_rider(ride_id: UUID, by: Principal) -> Rider | None:
-    """Lock the rider of a ride in reach, so that no other ride of theirs is booked or moved meanwhile.
+    """Lock the rider of a ride, so that no other ride of the rider is booked or moved meanwhile.
 
     Before the ride is locked, as booking does it.
     """
@@ -378,7 +378,7 @@ def _insert(
 
 
 def _save_once(ride: Ride, *, path: str, may_be_there: bool = False) -> None:
-    """Insert the row; unique constraints decide between two calls with one clientReference, or with one id."""
+    """Insert the row; unique constraints decide between two calls with the same clientReference or id."""
     if not ride.client_reference and not may_be_there:
         ride.save(force_insert=True)
         return
@@ -398,7 +398,7 @@ MAX_BULK = 500
 
 
 class TooManyRides(DomainError):
-    """A bulk request holds more rides than one transaction should."""
+    """A bulk request has too many rides for one transaction."""
 
     code = Code.VALIDATION_ERROR
     template = _("At most %(most)s rides at a time.")
@@ -408,7 +408,7 @@ class TooManyRides(DomainError):
 def book_many(
     *, drafts: Sequence[RideDraft], per_item: bool = False, by: Principal, at: datetime
 ) -> list[Booked | DomainError]:
-    """Book up to `MAX_BULK` drafts: all or none, or with `per_item` each on its own, with its refusal in its place.
+    """Book up to `MAX_BULK` drafts: all or none, or with `per_item` each by itself, with its error in the result.
 
     Locks all riders it names before the first booking, by id, so that two requests with the same riders wait for each
     other in whatever order they name them.
@@ -439,7 +439,7 @@ def _lock_riders(drafts: Sequence[RideDraft], by: Principal) -> None:
 
 
 def _placed(refusal: DomainError, position: int) -> list[Detail]:
-    """Say in every detail which ride of the request it speaks of."""
+    """Prefix the fields of details with the ride of the request."""
     if not refusal.details:
         return [Detail(field=f"rides[{position}]", code="refused", message=refusal.text)]
     return legs.prefixed(refusal.details, f"rides[{position}].")
@@ -447,7 +447,7 @@ def _placed(refusal: DomainError, position: int) -> list[Detail]:
 
 @dataclass(frozen=True, slots=True)
 class BookingPreview:
-    """How the ride would be promised, what a person would be asked about it, and which rides it would overlap.
+    """The promised times of the ride, its review reasons, and the rides that it would overlap.
 
     `columns` are those that the ride of the way there would have.  `window` is its own; `promised_by` None of a
     will-call leg, which promises nothing.
@@ -461,7 +461,7 @@ class BookingPreview:
 
 
 def preview(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> BookingPreview:
-    """Look ahead at the way there of a draft of a rider in reach.  Five queries, one more where no vehicle fits.
+    """Preview the outbound leg of a draft.  Five queries, one more if no vehicle fits.
 
     Raises:
         InvalidInput, FieldRefused, RiderNotBookable: as `booking.book` would.
@@ -498,7 +498,7 @@ def pickup_for(
     mobility: str,
     by: Principal,
 ) -> datetime | None:
-    """Work out when to set out for an appointment; None where the drive is not known.
+    """Compute the pickup time for an appointment; None if the drive is not known.
 
     At most two queries: the facilities that the stops name.
     """
@@ -523,7 +523,7 @@ def pickup_for(
 
 @transaction.atomic
 def trip_of(*, ride_id: UUID, by: Principal, at: datetime) -> UUID:
-    """Answer the trip of a ride; one that was booked alone becomes the way there of a new one (`ride.updated`).
+    """Return the trip of a ride; a ride without a trip becomes the outbound leg of a new one (`ride.updated`).
 
     Raises:
         NotFound: there is no such ride in reach.

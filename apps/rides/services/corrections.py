@@ -1,4 +1,4 @@
-"""Re-open what has ended by mistake (T29): a supervisor, within 72 hours, with a reason; history keeps both."""
+"""Reopens rides that were ended by mistake (T29): by a supervisor, within 72 hours, with a reason."""
 
 import copy
 from collections.abc import Sequence
@@ -32,14 +32,14 @@ _DELIVERY: Final = [Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.DROPPED_OFF, 
 
 
 class AssignmentGone(DomainError):
-    """The ride has no assignment that could be taken up again."""
+    """The ride has no assignment to restore."""
 
     code = Code.ASSIGNMENT_CONFLICT
     template = _("The ride has no assignment to take up again.")
 
 
 class LockedByExport(DomainError):
-    """The ride's record was handed on in an export that is locked."""
+    """The ride is part of a locked export."""
 
     code = Code.LOCKED_BY_EXPORT
     template = _("The ride is part of a locked export: unlock that first.")
@@ -51,7 +51,7 @@ class LockedByExport(DomainError):
 
 
 class OccurrenceTaken(DomainError):
-    """Another ride of the standing order was made in place of this one, which was called off."""
+    """This ride was canceled, and the standing order has another ride in its place."""
 
     code = Code.RULE_VIOLATION
 
@@ -62,7 +62,7 @@ class OccurrenceTaken(DomainError):
 
 
 def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
-    """Return a locked, ended ride to the status it ended from; answer what was overridden.
+    """Return a locked, ended ride to its previous status; return the overridden checks.
 
     Voids the milestones of the delivery, takes the assignment up again, settles the exception of the ending as a false
     alarm, and looks at later legs again: one that was held is free, and one that was cancelled because of this ride
@@ -122,7 +122,7 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
 
 def _move_back(ride: Ride, columns: list[str], note: Note, *, by: Principal, at: datetime) -> None:
     try:
-        with transaction.atomic():  # the unique constraint decides between this ride and one that is made just now
+        with transaction.atomic():  # the unique constraint decides between this ride and one created at the same time
             move_back(ride, by=by, at=at, also=columns, note=note)
     except IntegrityError as refusal:
         if constraint_of(refusal) != ONE_OCCURRENCE:
@@ -132,7 +132,7 @@ def _move_back(ride: Ride, columns: list[str], note: Note, *, by: Principal, at:
 
 
 def _require_free_crew(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
-    """Ask about the rides that those on the ride were given after it had ended; answer what was overridden."""
+    """Check conflicts with rides that the crew got after this ride had ended; return the overridden checks."""
     if report.status not in WITH_DRIVER or ride.driver_id is None or ride.vehicle_id is None:
         return []
     crew = eligibility_checks.locked_crew(
@@ -153,7 +153,7 @@ def _named(overridden: list[str]) -> dict[str, list[str]]:
 
 
 def _undo_delivery(ride: Ride) -> list[str]:
-    """Void what only a delivered ride has, when the ride was ended by delivery."""
+    """Void the milestones and columns of a completed ride."""
     if ride.status != RideStatus.COMPLETED:
         return []
     milestones.void(ride, _DELIVERY)
@@ -177,7 +177,7 @@ def _take_up_assignment(ride: Ride, report: StatusReport, overridden: list[str])
 
 
 def _held_legs(ride: Ride, by: Principal) -> list[Ride]:
-    """Lock the later legs that wait for a decision because this ride ended: before its crew, as everywhere."""
+    """Lock the later legs that wait for a decision because this ride ended.  Lock order: rides before crews."""
     if ride.trip_id is None:
         return []
     held = RideException.objects.unsettled().filter(
@@ -188,7 +188,7 @@ def _held_legs(ride: Ride, by: Principal) -> list[Ride]:
 
 
 def _cancelled_legs(ride: Ride, by: Principal) -> list[Ride]:
-    """Lock the later legs that are cancelled, and were so because this ride ended (`returnLegPolicy` cancel)."""
+    """Lock the later legs that were canceled because this ride ended (`returnLegPolicy` cancel)."""
     if ride.trip_id is None:
         return []
     later = Ride.objects.filter(
@@ -199,9 +199,9 @@ def _cancelled_legs(ride: Ride, by: Principal) -> list[Ride]:
 
 
 def _ended_because_of(leg: Ride, ride: Ride) -> bool:
-    """Ask the leg's latest cancellation: it may have been re-opened and cancelled for a reason of its own since."""
-    told = Event.objects.filter(subject_type="ride", subject_id=leg.pk, type="ride.cancelled").order_by("-sequence")
-    latest = told.values_list("data", flat=True).first() or {}
+    """Check the latest cancellation: the leg may have been reopened and canceled for another reason since."""
+    events = Event.objects.filter(subject_type="ride", subject_id=leg.pk, type="ride.cancelled").order_by("-sequence")
+    latest = events.values_list("data", flat=True).first() or {}
     return bool(latest.get("endedRideId") == str(ride.pk))
 
 
@@ -229,5 +229,5 @@ def lock_rides(versions: Sequence[tuple[UUID, int]], *, export_id: UUID, at: dat
 
 
 def release_rides(*, export_id: UUID) -> int:
-    """Let the rides of an export be corrected again; say how many those are."""
+    """Unlock the rides of an export, and return their number."""
     return RideLock.objects.filter(export_id=export_id).delete()[0]

@@ -1,4 +1,4 @@
-"""Changes to a ride that exists: what may change when, and what follows from it."""
+"""Edits of existing rides: which fields can change at which status, and the consequences."""
 
 import copy
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ from lib.scopes import Scope
 _WINDOW: Final = ("window_starts_at", "window_ends_at", "promised_pickup_by")
 _TIMES: Final = (*_WINDOW, "timezone", "service_date", "will_call_expires_at", "estimated_miles", "estimated_minutes")
 _SPACES: Final = ("spaces_ambulatory", "spaces_wheelchair", "spaces_stretcher")
-# What each part of a draft decides.  Columns of other parts stay, though the rules behind them may have changed since.
+# Columns determined by each part of a draft.  Columns of other parts stay, even if their rules have changed since.
 _DECIDES: Final[dict[str, tuple[str, ...]]] = {
     "pickup_at": ("pickup_at", *_TIMES),
     "pickup": ("pickup", "pickup_facility", *_TIMES),
@@ -81,14 +81,14 @@ EDITABLE: Final[Mapping[RideStatus, frozenset[str]]] = {
     RideStatus.NO_SHOW: _ENDED,
     RideStatus.UNFULFILLED: _ENDED,
 }
-# Whoever books may change these until somebody has been sent.
+# Callers who may book can change these until a driver is en route.
 BEFORE_ASSIGNMENT: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED})
 _TIMES_ASKED: Final = frozenset({"pickup_at", "appointment_at"})
-# Changes that can make the driver or vehicle the wrong one.
+# Changes after which driver and vehicle are checked again.
 _TOUCHES_ASSIGNMENT: Final = frozenset(
     {"pickup_at", "pickup", "dropoff", "accommodation", "companions", "vehicle_type_requested"}
 )
-# Changes that can make a rider late, or in time again, for what the ride is for.
+# Changes that affect whether the rider is on time.
 _DECIDES_PUNCTUALITY: Final = frozenset(
     {"pickup_at", "appointment_at", "pickup", "dropoff", "accommodation", "discharge", "service_type"}
 )
@@ -97,7 +97,7 @@ _WIRE: Final = {"pickup_at": "pickupTime", "appointment_at": "appointmentTime", 
 
 
 class FieldLocked(DomainError):
-    """The ride has gone too far for these changes."""
+    """The status of the ride does not allow these changes."""
 
     code = Code.RULE_VIOLATION
 
@@ -108,7 +108,7 @@ class FieldLocked(DomainError):
 
 
 class AlreadyReleased(DomainError):
-    """A will-call ride that has been released stays one."""
+    """A released ride cannot change its will-call setting."""
 
     code = Code.RULE_VIOLATION
     template = _("The ride has been released; take the release back first.")
@@ -127,7 +127,7 @@ def edit(
     by: Principal,
     at: datetime,
 ) -> Ride:
-    """Change what was booked.
+    """Change a ride.
 
     `changes` has keys of `RideDraft`; stops, accommodation, companions, discharge, dialysis, payment, notes and
     requested_by hold only what differs and are merged (RFC 7396), external_ids replace the list.  With `afresh`
@@ -188,7 +188,7 @@ def edit(
 
 
 def _open_and_settle(before: Ride, ride: Ride, names: set[str], *, by: Principal, at: datetime) -> None:
-    """Open what the change brings about, and settle what it puts right."""
+    """Open and settle exceptions after the change."""
     if ride.assignment_id is not None and _TOUCHES_ASSIGNMENT & names:
         recheck(ride, by=by, at=at, detected_by="amend")
     if _DECIDES_PUNCTUALITY & names:
@@ -199,7 +199,7 @@ def _open_and_settle(before: Ride, ride: Ride, names: set[str], *, by: Principal
 
 
 def _has_slipped(before: Ride, after: Ride) -> bool:
-    """Say whether a patient who is not ready yet is expected to be at another time by now, more than a little off."""
+    """Check whether the expected ready time of a patient changed by more than `SLIPPED_BY`."""
     was, will_be = _expected_ready_at(before), _expected_ready_at(after)
     if after.ready_at is not None or was is None or will_be is None:
         return False
@@ -224,7 +224,7 @@ def _require_editable(ride: Ride, changes: Mapping[str, Any], by: Principal) -> 
 
 
 def wire_name(part: str) -> str:
-    """Spell a part of a draft as the API does."""
+    """Return the API's name of a part of a draft."""
     if part in _WIRE:
         return _WIRE[part]
     first, *rest = part.split("_")
@@ -232,7 +232,7 @@ def wire_name(part: str) -> str:
 
 
 def _columns_after(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep of the leg's columns those that the changes decide.
+    """Return the columns of the leg that the changes determine.
 
     A ride that was released or reached keeps the promise it was given: by it the ride was on time, or late.
     """
@@ -251,7 +251,7 @@ def _require_time(
 
 
 def _seal(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> list[str]:
-    # Only what is new: the same text sealed once more would look like another one.
+    # Only changed texts: encrypting the same text again gives another value.
     new = {
         name: ways_in
         for name, ways_in in zip(("pickup", "dropoff"), leg.access, strict=True)
@@ -274,7 +274,7 @@ _SEALED_OF: Final = {
 
 
 def _is_different(name: str, different: list[str]) -> bool:
-    """Whether a change changed anything of its own; what merely follows does not count."""
+    """Check whether fields of the change differ; derived columns do not count."""
     own = {"pickup_at": ("pickup_at",), "pickup": ("pickup",), "dropoff": ("dropoff",)}.get(name, _DECIDES[name])
     return any(column in different for column in (*own, *_SEALED_OF.get(name, ())))
 
@@ -317,7 +317,7 @@ _ADDRESS: Final = ("addressLine1", "city", "state", "postalCode")
 
 
 def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, afresh: bool = False) -> Leg:
-    """Put the changes on top of the ride as it is.
+    """Apply the changes to the current ride.
 
     With `afresh` accommodation and companions are not changes of the ride's own: they are all that is asked for, beside
     the rider's profile, as in a booking.
@@ -352,7 +352,7 @@ def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, afresh: 
         draft=replace(draft, pickup=pickup, dropoff=dropoff),
         pickup_facility=pickup_facility,
         dropoff_facility=dropoff_facility,
-        # A payer that no longer pays stays on the rides it was booked for.
+        # An inactive payer stays on existing rides.
         payer=booking.payer_of(draft.payment.payer_id) if draft.payment.payer_id != ride.payer_id else ride.payer,
         needs=_needs_afresh(ride, changes["accommodation"])
         if afresh and "accommodation" in changes
@@ -362,7 +362,7 @@ def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, afresh: 
 
 
 def leg_of(ride: Ride) -> Leg:
-    """Read a ride back as the leg it was booked as; sealed parts stay sealed."""
+    """Convert a ride into a leg; encrypted parts stay encrypted."""
     return Leg(
         draft=_draft_of(ride),
         leg_type=ride.leg_type,
@@ -377,7 +377,7 @@ def leg_of(ride: Ride) -> Leg:
 
 
 def review_reasons(ride: Ride, leg: Leg, *, at: datetime, time_is_new: bool = True) -> list[str]:
-    """Work out which soft rules a ride breaks as it stands now; `leg` is the ride as a leg.
+    """List the soft rules that the current ride breaks; `leg` is the ride as a leg.
 
     Without `time_is_new` the lead time stands as it was judged when the time was asked for: the clock has run since.
     One query, two where no vehicle fits.
@@ -390,14 +390,14 @@ def review_reasons(ride: Ride, leg: Leg, *, at: datetime, time_is_new: bool = Tr
 
 
 def _ways_in(held: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, str]:
-    """Bring what opens the drop-off up to date: door code and key are changed apart, and an empty text removes one."""
+    """Merge the access to the drop-off: door code and key change separately, and an empty text removes one."""
     dropoff, home = changes.get("dropoff") or {}, (changes.get("discharge") or {}).get("homeAccess") or {}
     given = {key: source[key] for key, source in (("accessCode", dropoff), (legs.KEY_INFO, home)) if key in source}
     return {key: text for key, text in {**held, **given}.items() if text}
 
 
 def _draft_of(ride: Ride) -> RideDraft:
-    """Read a ride back as what was asked for; sealed parts stay sealed."""
+    """Convert a ride into a draft; encrypted parts stay encrypted."""
     return RideDraft(
         pickup_at=ride.pickup_at,
         pickup=stops.normal(ride.pickup),
@@ -449,7 +449,7 @@ def merge(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merged_stop(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge a stop; one that moves does not keep what belonged to the old place."""
+    """Merge a stop; after a move, details of the old place are removed."""
     moved = "facilityId" in patch and patch["facilityId"] != before.get("facilityId")
     moved = moved or any(key in patch and patch[key] != before.get(key) for key in _ADDRESS)
     if not moved:
@@ -483,22 +483,22 @@ def _needs_after(ride: Ride, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {**after, "overridden": [key for key in accommodation.KEYS if key in marked]}
 
 
-# A leg that nobody rode has no place among the others.
+# Legs with these statuses do not count for the sequence.
 _NOT_RIDDEN: Final = (RideStatus.CANCELLED, RideStatus.NO_SHOW, RideStatus.UNFULFILLED)
-# What a new time or place is asked; what a rider needs and who pays are facts, which nobody is asked about.
+# Soft rules of a new time or place; needs and payer are facts that need no override.
 _OF_TIME: Final = frozenset({Question.LEAD_TIME, Question.AUTHORIZATION_EXPIRED})
 _OF_PLACE: Final = frozenset({Question.SERVICE_AREA, Question.UNKNOWN_COORDINATES})
 _MOVED_BY: Final = ("pickup_at", "pickup", "dropoff", "estimated_minutes", "will_call")
 
 
 class ChangeQuestioned(DomainError):
-    """The change breaks soft rules; the details list all of them, and an override with a reason makes it."""
+    """The change breaks soft rules, listed in the details; it needs an override with a reason."""
 
     code = Code.RULE_VIOLATION
 
 
 def require_order(ride: Ride, *, field: str) -> None:
-    """Refuse a time by which the legs of a trip would pass one another.  One query, none without a trip.
+    """Refuse a time that puts the legs of a trip out of sequence.  One query, none without a trip.
 
     Raises:
         FieldRefused: names `field`.
@@ -516,7 +516,7 @@ def require_order(ride: Ride, *, field: str) -> None:
 def require_no_conflicts(
     before: Ride, after: Ride, leg: Leg, override: Override, *, by: Principal, at: datetime
 ) -> list[str]:
-    """Refuse a promised ride's new time or place that breaks soft rules, or answer which of them were overridden.
+    """Refuse a new time or place of a scheduled ride that breaks soft rules, or return the overridden rules.
 
     Counts what the change brings about, not what stood against the ride already.  Once the driver is under way nobody
     is asked: what a rider on the road needs is done.  `leg` is `after` as a leg.  Locks the crew.

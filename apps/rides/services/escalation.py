@@ -1,4 +1,4 @@
-"""Who hears of a released rider, or a discharge, that no driver has been found for.
+"""Escalation of released riders and discharges without a driver: who is notified, and when.
 
 The desk shows the exception to dispatchers from its first step on.  The later steps tell people who do not sit before
 it: planners of the facility, supervisors, and with the last one planners again.  Contacts of a facility have a phone
@@ -17,14 +17,14 @@ from lib.messages import Message, Text
 from lib.messages import gettext_lazy as _
 from lib.scopes import Scope
 
-TOLD: Final = "told"  # in the details of an exception: who has heard of it
+TOLD: Final = "told"  # in the details of an exception: who was notified
 TYPES: Final = (ExceptionType.UNASSIGNED_AT_RISK, ExceptionType.NO_DRIVER_AVAILABLE)
 _KIND: Final = "no_driver"
 
 
 class _Telling(NamedTuple):
-    told: tuple[str, ...]  # everybody who has heard by then, for the details of the exception
-    scope: Scope | None  # of those who are told now; None: the desk does
+    told: tuple[str, ...]  # everybody notified so far, for the details of the exception
+    scope: Scope | None  # of the people notified by this step; None: only dispatch
     severity: str
     text: Text
 
@@ -57,14 +57,14 @@ _BY_STEP: Final = {
 
 
 def told_by(type_: ExceptionType, level: int) -> list[str]:
-    """Name who has heard by this step."""
+    """Return who has been notified by this step."""
     return list(_BY_STEP[type_, level].told)
 
 
 def tell(
     ride_id: UUID, facility_id: UUID | None, type_: ExceptionType, level: int, *, minutes: int, at: datetime
 ) -> None:
-    """Tell those whom this step is for; `minutes` is how long the ride has waited.  Costs one insert, or nothing.
+    """Notify the people of this step; `minutes` is how long the ride has waited.  At most one insert.
 
     A ride of no facility has no planners: whoever is told of it would be those of all others.
     """
@@ -85,7 +85,7 @@ def tell(
 
 
 def over(ride_ids: Iterable[UUID], *, at: datetime) -> None:
-    """Close what was told of these rides: they have a driver, or nobody waits.  One update."""
+    """Resolve the alerts of these rides: they have a driver, or nobody waits.  One update."""
     alerts.resolve(*(_key(ride_id, *step) for ride_id in ride_ids for step in _BY_STEP), at=at)
 
 

@@ -32,16 +32,16 @@ OPENED: Final = "ride.exception"
 NOTED: Final = "ride.exception_noted"
 _ACKNOWLEDGED: Final = "ride.exception_acknowledged"
 RESOLVED: Final = "ride.exception_resolved"
-# What the same is called of a standing order, none of whose exceptions are for information alone.
+# The same events of standing orders, which have no exceptions of severity info.
 _TOLD_OF_ORDER: Final = {
     OPENED: "standing_order.exception",
     _ACKNOWLEDGED: "standing_order.exception_acknowledged",
     RESOLVED: "standing_order.exception_resolved",
 }
-LONGEST_SNOOZE: Final = timedelta(days=1)  # what nobody wants to see for longer is to be dismissed
+LONGEST_SNOOZE: Final = timedelta(days=1)  # anything longer should be dismissed
 _COUNTERS = ["open_exception_count", "max_exception_severity"]
 
-# Without personal data: it stands in lists, mails and webhooks.
+# Without personal data: it is shown in lists, mails and webhooks.
 SUMMARY_OF = {type_: type_.value.replace("_", " ").capitalize() for type_ in ExceptionType}
 
 
@@ -70,7 +70,7 @@ def open_exception(
     due_at: datetime | None = None,
     details: dict[str, Any] | None = None,
 ) -> RideException:
-    """Open an exception on a locked ride, or sharpen the unsettled one of that type, and record it: see `event_of`.
+    """Open an exception on a locked ride, or raise the severity of the unsettled one of that type; see `event_of`.
 
     Nothing happens, and nothing is recorded, when one of at least this severity is unsettled already.  `severity`
     None: the type's own.  `details` hold ids, instants and numbers only.
@@ -111,7 +111,7 @@ def open_on_order(
     due_at: datetime | None = None,
     details: dict[str, Any] | None = None,
 ) -> RideException:
-    """Open an exception on a locked standing order, or bring the unsettled one of that type up to date, and record it.
+    """Open an exception on a locked standing order, or update the unsettled one of that type.
 
     Nothing happens, and nothing is recorded, when an unsettled one says the same already: `due_at` and `details`, which
     hold ids, dates, codes and numbers only.  Locks the exception.
@@ -139,7 +139,7 @@ def open_on_order(
 def settle_on_order(
     standing_order_id: UUID, type: ExceptionType, *, by: Principal, at: datetime, code: ResolutionCode
 ) -> RideException | None:
-    """Resolve the unsettled exception of this type on a locked standing order: its cause has gone.  None is no error.
+    """Resolve the unsettled exception of this type on a locked standing order, if there is one.
 
     Locks the exception.
     """
@@ -166,7 +166,7 @@ def _opening(type: ExceptionType, *, by: Principal, at: datetime, detected_by: s
 
 
 def event_of(severity: ExceptionSeverity) -> str:
-    """Name the event of a ride's exception that opens, or gets worse.
+    """Return the type of the event when an exception of a ride opens or becomes more severe.
 
     `ride.exception` asks somebody to act; what is for information has a type of its own, so that it reaches those alone
     who subscribe to it.
@@ -189,7 +189,7 @@ def settle(
 def acknowledge(
     *, exception_id: UUID, expected_version: int | None = None, by: Principal, at: datetime
 ) -> RideException:
-    """Say that the caller takes care of it.  Repeating it changes nothing.
+    """Acknowledge an exception: the caller handles it.  Idempotent.
 
     Raises:
         NotFound: there is none within the scope.
@@ -225,7 +225,7 @@ def resolve(
     by: Principal,
     at: datetime,
 ) -> RideException:
-    """Close an exception with a code; `dismiss` says that it needed no action.
+    """Resolve an exception with a code; `dismiss`: it needed no action.
 
     Raises:
         NotFound: there is none within the scope.
@@ -249,7 +249,7 @@ def resolve(
 def snooze(
     *, exception_id: UUID, until: datetime | None, expected_version: int | None = None, by: Principal, at: datetime
 ) -> RideException:
-    """Put an exception aside until a moment, or, with None, take it up again.  Repeating it changes nothing.
+    """Snooze an exception until a time, or wake it up with None.  Idempotent.
 
     It stays open, and comes back before that where it gets worse.  Nobody is told.
 
@@ -269,7 +269,7 @@ def snooze(
 
 
 def _locked(exception_id: UUID, by: Principal, expected_version: int | None) -> tuple[Ride | None, RideException]:
-    """Lock the ride, if it is of one, then the exception: every writer takes them in this order."""
+    """Lock the ride, if any, then the exception: the lock order of all writers."""
     about = RideException.objects.visible_to(by).filter(pk=exception_id).values_list("ride_id").first()
     if about is None:
         raise NotFound(_("exception"))
@@ -318,7 +318,7 @@ def _save(exception: RideException, columns: list[str], *, at: datetime) -> None
 
 
 def _recount(ride: Ride) -> None:
-    """Set the counters that lists show, from the rows."""
+    """Recompute the counters that lists show."""
     severities = RideException.objects.unsettled().filter(ride=ride).values_list("severity", flat=True)
     unsettled = [ExceptionSeverity(severity) for severity in severities]
     ride.open_exception_count = len(unsettled)
@@ -334,7 +334,7 @@ def _record_event(
     at: datetime,
     also: Sequence[str] = (),
 ) -> None:
-    """Record what became of an exception; `also` names the columns of its ride that the caller has set."""
+    """Record the event of an exception; `also` are columns of its ride that the caller has set."""
     shown = shown_of(exception.pk, exception.type, exception.severity, status=exception.status, due_at=exception.due_at)
     if ride is not None:
         touch(ride, event_type, by=by, at=at, also=also, note=Note(data={"exception": shown}))
@@ -356,7 +356,7 @@ def _record_event(
 
 
 def shown_of(id: UUID, type: str, severity: str, *, status: str, due_at: datetime | None) -> dict[str, Any]:
-    """Lay out what events say of an exception."""
+    """Return the data of events about an exception."""
     return {
         "id": str(id),
         "type": type,

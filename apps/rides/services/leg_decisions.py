@@ -1,4 +1,4 @@
-"""What the planner says while no driver is found for a patient: wait, another mode, split; each one is recorded.
+"""Decisions of the planner while a patient has no driver: wait, another mode, or split; each is recorded.
 
 The fourth answer, to cancel, is a cancellation like any other.
 """
@@ -21,7 +21,7 @@ from lib.choices import TextChoices
 from lib.errors import DomainError, ScopeMissing
 from lib.scopes import Scope
 
-ANSWER: Final = "answer"  # in the details of the exceptions that asked, with when it was given
+ANSWER: Final = "answer"  # in the details of the exceptions, with its time
 
 
 class Answer(TextChoices):
@@ -31,13 +31,13 @@ class Answer(TextChoices):
 
 
 class NothingAsked(DomainError):
-    """Nobody waits for a driver here, or the planner has not been told of it yet."""
+    """No rider waits for a driver, or the planner has not been notified yet."""
 
     template = _("Nobody waits for an answer about this ride.")
 
 
 def asks(exception: RideException) -> bool:
-    """Say whether an exception asks the planner: it stands, and the ladder has told others than the desk."""
+    """Check that an exception asks the planner: it is unsettled and escalated beyond dispatch."""
     return exception.resolved_at is None and exception.type in escalation.TYPES and escalation.TOLD in exception.details
 
 
@@ -51,7 +51,7 @@ def answer(
     by: Principal,
     at: datetime,
 ) -> Ride:
-    """Record what the planner decides, where the desk reads it; another mode changes the ride as well, and keeps it.
+    """Record the decision of the planner for dispatch; another mode changes the ride as well.
 
     `mobility` goes with another mode.
 

@@ -1,4 +1,4 @@
-"""From what was asked for one leg to the columns of its row: the part that booking and amending share."""
+"""Converts the draft of one leg into the columns of its row; shared by booking and editing."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -25,18 +25,18 @@ from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
 
-KEY_INFO = "keyInfo"  # of discharge.homeAccess: where the key is, as secret as a door code
+KEY_INFO = "keyInfo"  # of discharge.homeAccess: where the key is, encrypted like a door code
 
 
 class CanCarry(Protocol):
-    """Says whether any vehicle in service has the places: `bookings.fleet_can_carry`, or an answer that was kept."""
+    """Checks whether any vehicle in service has the spaces: `bookings.fleet_can_carry`, or a cached result."""
 
     def __call__(self, spaces: dict[str, int], vehicle_type: str, *, bariatric: bool) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One leg with everything it names read from the database.
+    """One leg with all records that it refers to.
 
     `draft` holds normal stops, filled from their facilities; the access codes have been taken out into `access`.
     """
@@ -50,7 +50,7 @@ class Leg:
     payer: Payer | None
     needs: dict[str, Any]  # the accommodation snapshot
     needs_version: int
-    # What opens the doors of pickup and drop-off; None leaves what is sealed as it is.
+    # Access to pickup and drop-off; None keeps the encrypted value.
     access: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None)
     path: str = ""  # of this leg in the request: "", "returnLeg."
 
@@ -73,7 +73,7 @@ def of_draft(
     payer: Payer | None,
     entrances: Mapping[UUID, UUID] | None = None,
 ) -> Leg:
-    """Make the leg with this number, 1 or 2, `of` so many.
+    """Create leg `number` (1 or 2) `of` the trip.
 
     `known` are the facilities that the caller may name, `entrances` the facility of each entrance.  One query where the
     draft names entrances and they are not given.
@@ -133,12 +133,12 @@ def require_sound(leg: Leg, *, at: datetime, time_is_new: bool = True) -> None:
 
 
 def prefixed(details: list[Detail], path: str) -> list[Detail]:
-    """Move details to where the part of the request stands that they speak of."""
+    """Prefix the fields of details with their path in the request."""
     return [replace(one, field=f"{path}{one.field}") if one.field else one for one in details]
 
 
 def columns(leg: Leg) -> dict[str, Any]:
-    """Work out every column that follows from the leg, but for status, ids and sealed ones."""
+    """Compute all columns of the leg, except status, ids and encrypted ones."""
     lasting = lasting_columns(leg)
     draft = leg.draft
     timed = timed_columns(leg, draft.pickup_at, draft.appointment_at, drive_minutes=lasting["estimated_minutes"])
@@ -146,7 +146,7 @@ def columns(leg: Leg) -> dict[str, Any]:
 
 
 def lasting_columns(leg: Leg) -> dict[str, Any]:
-    """Work out the columns that are the same on whatever day the leg is ridden."""
+    """Compute the columns that do not depend on the day."""
     draft = leg.draft
     drive = timing.estimated_drive(
         (draft.pickup["lat"], draft.pickup["lng"]), (draft.dropoff["lat"], draft.dropoff["lng"])
@@ -190,7 +190,7 @@ def lasting_columns(leg: Leg) -> dict[str, Any]:
 def timed_columns(
     leg: Leg, pickup_at: datetime, appointment_at: datetime | None, *, drive_minutes: int | None
 ) -> dict[str, Any]:
-    """Work out the columns that follow from when the leg is ridden; those in the draft do not count."""
+    """Compute the columns that depend on the times; the times in the draft are ignored."""
     draft = leg.draft
     arrive_by = (
         timing.latest_arrival(appointment_at, service_levels(leg.dropoff_facility or leg.owner))
@@ -218,7 +218,7 @@ def timed_columns(
 
 
 def new_columns(leg: Leg, questions: list[str], pickup_at: datetime, *, by: Principal, at: datetime) -> dict[str, Any]:
-    """Set the columns that a ride begins with: a request where there are `questions`, and else a promise."""
+    """Return the initial columns: of a request if there are `questions`, otherwise of a scheduled ride."""
     return {
         "client_id": by.client_id,
         "client_reference": leg.draft.client_reference,
@@ -235,7 +235,7 @@ def new_columns(leg: Leg, questions: list[str], pickup_at: datetime, *, by: Prin
 
 
 def review_reasons(leg: Leg, made: Mapping[str, Any], *, at: datetime) -> list[str]:
-    """Apply every soft rule to a leg whose `columns` were made.  One query, two where no vehicle fits."""
+    """Apply every soft rule to a leg with these `columns`.  One query, two if no vehicle fits."""
     return [question.value for question in booking_rules.review_reasons(facts_of(leg, made, at=at))]
 
 
@@ -264,7 +264,7 @@ def facts_of(
 
 
 def confirm_by(leg: Leg, pickup_at: datetime, *, at: datetime) -> datetime:
-    """Say by when a person has to answer a request for the leg."""
+    """Return when a request for the leg has to be answered."""
     owner = leg.owner
     hours, zone = (owner.hours, owner.timezone) if owner else ([], leg.zone)
     return timing.confirm_by(at, pickup_at, hours=hours, zone=zone)
@@ -275,7 +275,7 @@ def status_for(questions: list[str]) -> RideStatus:
 
 
 def discharge_of(draft: RideDraft, pickup_at: datetime) -> dict[str, Any] | None:
-    """Show the discharge as the ride keeps it: ready when picked up unless said, and no word of the key."""
+    """Return the discharge as stored: ready at the pickup time by default, and without the key information."""
     if draft.discharge is None:
         return None
     details = dict(draft.discharge)
@@ -287,14 +287,14 @@ def discharge_of(draft: RideDraft, pickup_at: datetime) -> dict[str, Any] | None
 
 
 def access_of(given: Mapping[str, Any], discharge: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Collect what opens doors: the stop's code and, of a discharge home, where the key is."""
+    """Return the access code of the stop and, for a discharge home, where the key is."""
     home = (discharge or {}).get("homeAccess") or {}
     secrets = {stops.ACCESS_CODE: stops.access_code(given), KEY_INFO: str(home.get(KEY_INFO) or "")}
     return {key: text for key, text in secrets.items() if text}
 
 
 def seal_access(ride: Ride, *, pickup: Mapping[str, str] | None, dropoff: Mapping[str, str] | None) -> None:
-    """Set the sealed columns of both stops; None leaves one as it is, an empty mapping empties it."""
+    """Set the encrypted columns of both stops; None keeps a value, an empty mapping clears it."""
     if pickup is not None:
         ride.pickup_access = access_text(pickup)
     if dropoff is not None:
@@ -302,7 +302,7 @@ def seal_access(ride: Ride, *, pickup: Mapping[str, str] | None, dropoff: Mappin
 
 
 def access_text(ways_in: Mapping[str, str]) -> str:
-    """Write what opens the doors of a stop, as it is sealed."""
+    """Serialize the access to a stop for encryption."""
     return orjson.dumps(dict(ways_in)).decode() if ways_in else ""
 
 
@@ -312,7 +312,7 @@ def opened_access(text: str) -> dict[str, str]:
 
 
 def entrances_of(drafts: Iterable[RideDraft]) -> dict[UUID, UUID]:
-    """Answer the facility of every entrance that drafts name.  One query, none where they name no entrance."""
+    """Return the facility of every entrance in drafts.  One query, none without entrances."""
     named = [
         one
         for draft in drafts
@@ -322,7 +322,7 @@ def entrances_of(drafts: Iterable[RideDraft]) -> dict[UUID, UUID]:
 
 
 def require_meeting_point(draft: RideDraft, facility: Facility | None, entrances: Mapping[UUID, UUID]) -> None:
-    """Check the entrance at which a discharge is met.
+    """Check the entrance of a discharge pickup.
 
     Raises:
         InvalidInput: the facility of the pickup has none like it; one of another facility gives the same answer.
@@ -339,7 +339,7 @@ def _meeting_point(draft: RideDraft) -> Any:
 def resolved_stop(
     given: Mapping[str, Any], *, path: str, known: Mapping[UUID, Facility], entrances: Mapping[UUID, UUID]
 ) -> tuple[dict[str, Any], Facility | None]:
-    """Bring a stop into its one shape and fill its address from the facility it names.
+    """Normalize a stop and fill in the address of its facility.
 
     Raises:
         InvalidInput: it names a facility or entrance that the caller cannot see; absent ones give the same answer.

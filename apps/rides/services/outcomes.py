@@ -1,4 +1,4 @@
-"""Unhappy endings: cancelled, no-show, unfulfilled.  Three different things, with reason and fault."""
+"""Outcomes other than completed: canceled, no-show and unfulfilled, each with a reason and a fault."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -32,13 +32,12 @@ from lib.errors import InvalidInput, ScopeMissing
 from lib.scopes import Scope
 
 DECIDE_WITHIN = timedelta(minutes=30)  # for the later legs of a trip
-# Endings that open an exception which a person has to close.
+# Outcomes that open an exception for a person to close.
 _OPENS: Final = {
     RideStatus.NO_SHOW: ExceptionType.RIDER_NO_SHOW,
     RideStatus.UNFULFILLED: ExceptionType.RIDE_UNFULFILLED,
 }
-# What a reason reports besides, by the built-in code it counts as: an incident, which a person looks into, or a stop
-# that could not be found.
+# Exceptions that a reason opens, by its built-in code: incidents, and stops that could not be found.
 OPENED_BY_REASON: Final = {
     "vehicle_breakdown": ExceptionType.VEHICLE_BREAKDOWN,
     "accident": ExceptionType.ACCIDENT,
@@ -46,7 +45,7 @@ OPENED_BY_REASON: Final = {
     "aborted_safety": ExceptionType.SAFETY_INCIDENT,
     "bad_pickup_details": ExceptionType.ADDRESS_PROBLEM,
 }
-# An ended ride may still owe these: its documentation, and what was reported of it.
+# Exceptions that stay open after the end of the ride.
 _OUTLIVES_THE_RIDE: Final = PERSON_ONLY | {
     ExceptionType.MISSING_DOCUMENTATION,
     ExceptionType.MILESTONE_GAP,
@@ -73,9 +72,9 @@ def record_outcome(
     by: Principal,
     at: datetime,
 ) -> list[str]:
-    """End a locked ride with a reason; answer the soft guards that were overridden.
+    """End a locked ride with a reason; return the soft guards that were overridden.
 
-    `because_of` is the earlier leg whose ending brings this one about; its event names it.
+    `because_of` is the earlier leg whose outcome caused this one; the event names it.
 
     Releases the driver, settles what the ending makes moot, opens the exception of a no-show or failure and of an
     incident that the reason reports, and decides about later legs of the trip by the facility's policy.
@@ -86,7 +85,7 @@ def record_outcome(
     """
     row = transition_of(ride, action)
     require_permission(row, by)
-    reasons = ReasonList(row.target.value)  # each unhappy ending has the list of its own name
+    reasons = ReasonList(row.target.value)  # each of these statuses has the list of its name
     parent_code = check_reason(reasons, action, report.reason_code, report.note)
     if action is Action.MARK_UNFULFILLED and row.source in WITH_DRIVER and parent_code not in PROVIDER_REASONS:
         raise InvalidInput(
@@ -120,7 +119,7 @@ def record_outcome(
 
 
 def check_reason(reasons: ReasonList, action: Action, code: str, note: str) -> str:
-    """Check a reason against its list and the step; answer the built-in code that it counts as.
+    """Check a reason against its list and the action; return its built-in code.
 
     One query where the code is none of the built-in ones.
 
@@ -156,7 +155,7 @@ def check_reason(reasons: ReasonList, action: Action, code: str, note: str) -> s
 def end_assignment(
     ride: Ride, status: Assignment.Status, *, reason: str, at: datetime, miles: Combinable | None = None
 ) -> None:
-    """Close the accepted assignment and withdraw offers of a locked ride; the ride keeps its driver for the record."""
+    """End the accepted assignment and the offers of a locked ride; the columns of the ride keep its driver."""
     Assignment.objects.filter(ride=ride, status=Assignment.Status.ACCEPTED).update(
         status=status, ended_at=at, end_reason=reason, miles_attributed=miles
     )
@@ -166,7 +165,7 @@ def end_assignment(
 
 
 def settle_what_ended(ride: Ride, *, by: Principal, at: datetime, code: ResolutionCode) -> None:
-    """Resolve what an ended ride can no longer suffer from."""
+    """Resolve the exceptions that no longer matter once the ride has ended."""
     exceptions.settle(ride, set(ExceptionType) - _OUTLIVES_THE_RIDE, by=by, at=at, code=code)
 
 
@@ -176,7 +175,7 @@ def _set_ending(
     by_default = default_fault(reasons, parent_code, at_facility=ride.pickup_facility_id is not None)
     if report.fault is not None and report.fault != by_default:
         if not by.has_scope(Scope.ASSIGNMENTS_WRITE):
-            raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)  # neither who drives nor who books judges whose doing it was
+            raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)  # drivers and bookers do not decide who is at fault
         if not report.note.strip():
             raise InvalidInput(
                 "note", _("%(field)s is required where fault is judged otherwise."), detail_code="required"
@@ -199,10 +198,10 @@ def _set_ending(
 
 
 def _decide_about_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None:
-    """Hold, cancel or keep the legs that follow, as the facility wants it.
+    """Hold, cancel or keep later legs by the policy of the facility.
 
-    Also those out of the caller's reach: the driver who reports a no-show is bound to a provider, and the way back has
-    no driver yet, or another provider's.
+    Includes legs outside the caller's data scope: a driver who reports a no-show is bound to a provider, and the return
+    has no driver yet, or one of another provider.
     """
     if ride.trip_id is None:
         return

@@ -1,8 +1,8 @@
-"""Booking in sets: many rides of many orders at once, by the rules that `booking.book` obeys for one.
+"""Books many rides of many orders at once, by the same rules as `booking.book`.
 
-What all rides of an order share is worked out once, as its `Course`; a `Day` adds the times.  Riders are locked first
-(`lock_riders`), so that nobody else books them meanwhile.  Trips, rides and events go in by COPY.  The row in the audit
-trail is the caller's: one for each order.
+A `RidePlan` holds what all rides of an order have in common, and a `ServiceDay` adds the times.  The caller locks the
+riders first (`lock_riders`), so that they get no other rides meanwhile.  Trips, rides and events are inserted by COPY.
+The caller writes one audit entry per order.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ _TAKEN: Final = _("The rider has a ride at this time.")
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What the drafts of a batch name, read once for all of them (`read_resources`)."""
+    """Records that the drafts of a batch refer to, read once (`read_resources`)."""
 
     known: Mapping[UUID, Facility]
     entrances: Mapping[UUID, UUID]  # the facility of each
@@ -48,7 +48,7 @@ class Resources:
     _carried: dict[tuple[Any, ...], bool] = field(default_factory=dict, init=False, repr=False)
 
     def can_carry(self, spaces: dict[str, int], vehicle_type: str, *, bariatric: bool) -> bool:
-        """Answer as `bookings.fleet_can_carry`, which is asked once about the same places."""
+        """Return `bookings.fleet_can_carry`, queried once for the same spaces."""
         places = (*sorted(spaces.items()), vehicle_type, bariatric)
         if places not in self._carried:
             self._carried[places] = bookings.fleet_can_carry(spaces, vehicle_type, bariatric=bariatric)
@@ -60,17 +60,17 @@ class PlannedLeg:
     """One leg of an order on any day."""
 
     leg: Leg
-    columns: Mapping[str, Any]  # those that last, as COPY takes them
+    columns: Mapping[str, Any]  # independent of the day, in the form for COPY
     drive_minutes: int | None
     facts: Facts  # of the day in the draft
     takes: timedelta  # how long a ride keeps its rider busy
     reaches: timedelta | None  # from the pickup to the drop-off; None: the drive is not known
-    secrets: tuple[tuple[str, str], ...]  # by sealed column, where there is something to seal
+    secrets: tuple[tuple[str, str], ...]  # texts to encrypt, by column
 
 
 @dataclass(frozen=True, slots=True)
 class RidePlan:
-    """The rides of an order: its rider, locked, and the way there, with or without the way back."""
+    """The locked rider of an order and its legs: the outbound leg, with or without the return."""
 
     rider: Rider
     legs: tuple[PlannedLeg, ...]
@@ -78,7 +78,7 @@ class RidePlan:
 
 @dataclass(frozen=True, slots=True)
 class LegSchedule:
-    """When a leg is ridden; `also` holds further columns of its ride, which outrank those that are worked out."""
+    """The times of a leg; `also` are further columns of its ride, which replace computed ones."""
 
     pickup_at: datetime
     appointment_at: datetime | None = None
@@ -87,17 +87,17 @@ class LegSchedule:
 
 @dataclass(frozen=True, slots=True)
 class ServiceDay:
-    """One occurrence.  `times` are those of the legs in `numbers`, which are places in `course.legs`, in their order.
+    """One occurrence.  `times` are those of the legs in `numbers`, which are indexes of `plan.legs`.
 
-    A leg that is booked alone belongs to no trip, unless `also` names one.
+    A leg that is booked alone has no trip, unless `also` has one.
     """
 
-    course: RidePlan
+    plan: RidePlan
     times: Sequence[LegSchedule]
     numbers: Sequence[int] = (0, 1)
 
     def parts(self) -> list["_Part"]:
-        return [(self.course.legs[number], time) for number, time in zip(self.numbers, self.times, strict=False)]
+        return [(self.plan.legs[number], time) for number, time in zip(self.numbers, self.times, strict=False)]
 
 
 _Part = tuple[PlannedLeg, LegSchedule]
@@ -105,7 +105,7 @@ _Part = tuple[PlannedLeg, LegSchedule]
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why a day cannot be booked; `existing_id` is the ride that is in its way."""
+    """Why a day cannot be booked; `existing_id` is a conflicting ride."""
 
     code: Code
     message: Text
@@ -113,35 +113,32 @@ class Refused:
 
 
 def read_resources(drafts: Iterable[RideDraft], *, by: Principal) -> Resources:
-    """Read what drafts name inside the caller's data scope.  Up to three queries, however many drafts there are."""
-    asked = list(drafts)
-    payer_ids = {draft.payment.payer_id for draft in asked} - {None}
+    """Read the records that drafts refer to, inside the caller's data scope.  Up to three queries."""
+    batch = list(drafts)
+    payer_ids = {draft.payment.payer_id for draft in batch} - {None}
     return Resources(
-        known=bookings.facilities(booking.facility_ids(asked), by),
-        entrances=legs.entrances_of(asked),
-        payers=bookings.payers(one for one in payer_ids if one is not None),
+        known=bookings.facilities(booking.facility_ids(batch), by),
+        entrances=legs.entrances_of(batch),
+        payers=bookings.payers(payer_id for payer_id in payer_ids if payer_id is not None),
     )
 
 
 def lock_riders(ids: Iterable[UUID]) -> dict[UUID, Rider]:
-    """Lock riders until the transaction ends, as booking locks one.  One query.
-
-    In the order of their ids: two batches with riders in common do not wait for each other.
-    """
+    """Lock riders until the transaction ends, in the order of their ids to avoid deadlocks.  One query."""
     riders = Rider.objects.filter(pk__in=set(ids)).order_by("pk").select_for_update(no_key=True)
     return {rider.pk: rider for rider in riders}
 
 
 def prefer_drivers(standing_order_id: UUID, driver_ids: Sequence[UUID]) -> None:
-    """Prefer these drivers for every ride of an order that is to come; the order's rider is locked.
+    """Set the preferred drivers of all open rides of an order; its rider is locked.
 
-    A wish and no fact of the ride: nobody is told, and who is assigned stays.
+    Assignments stay, and no event is recorded.
     """
     rides = Ride.objects.open().filter(standing_order_id=standing_order_id)
     rides.update(preferred_driver_ids=list(driver_ids))
 
 
-def course(
+def plan_rides(
     drafts: Sequence[RideDraft],
     *,
     rider: Rider,
@@ -150,15 +147,14 @@ def course(
     resources: Resources,
     at: datetime,
 ) -> RidePlan:
-    """Work out what the rides of an order share.
+    """Plan the rides of an order.
 
-    `drafts` are one or two, the second one made by `booking.way_back`; they name the rides of one day and stand for all
-    of them.  `profile` is the rider's current one, `owner` the facility the rides belong to.  Costs what `can_carry` of
-    the `resources` costs.
+    `drafts` are those of one day, which stands for all days: one, or two with a second from `booking.way_back`.
+    `profile` is the current one of the rider, `owner` the facility of the rides.  Queries: those of `can_carry`.
 
     Raises:
-        InvalidInput, FieldRefused: a hard rule is broken; the field is named.
-        ValueError: a draft has names that belong to one ride alone.
+        InvalidInput, FieldRefused: a rule is broken.
+        ValueError: a draft has a reference or an external id.
     """
     if any(draft.client_reference or draft.external_ids for draft in drafts):
         raise ValueError("A reference or an external id names one ride, and not all rides of an order.")
@@ -177,10 +173,10 @@ def course(
     ]
     for leg in planned:
         legs.require_sound(leg, at=at)
-    return RidePlan(rider, tuple(_course_leg(leg, resources, at) for leg in planned))
+    return RidePlan(rider, tuple(_planned_leg(leg, resources, at) for leg in planned))
 
 
-def _course_leg(leg: Leg, resources: Resources, at: datetime) -> PlannedLeg:
+def _planned_leg(leg: Leg, resources: Resources, at: datetime) -> PlannedLeg:
     made = legs.columns(leg)
     pickup_at, minutes = leg.draft.pickup_at, made["estimated_minutes"]
     reached_at = expected_dropoff_at(Ride(**made))
@@ -202,7 +198,7 @@ def _course_leg(leg: Leg, resources: Resources, at: datetime) -> PlannedLeg:
 
 
 def _for_copy(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Name columns as the table does, and write JSON once for all rows."""
+    """Convert to column names, and serialize JSON once for all rows."""
     ready = {}
     for name, value in columns.items():
         column: Any = Ride._meta.get_field(name)
@@ -216,29 +212,28 @@ def _for_copy(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def book_days(days: Sequence[ServiceDay], *, by: Principal, at: datetime) -> list[tuple[UUID, ...] | Refused]:
-    """Make the rides of many days, and answer their ids, or why there are none, in the order of `days`.
+    """Book the rides of many days, and return the ids of their rides or the refusal, in the order of `days`.
 
-    A day is booked as a whole or not at all.  Rides of days before it are in its way as those that were there before.
-    Inside the caller's transaction, in which the riders were locked before their courses were made.  Costs one query
-    and three COPYs, however many days there are; where rides will be late from the start, or are allowed beside others,
-    one query more, and what it costs to open an exception on each of them.
+    A day is booked as a whole or not at all, and conflicts with days earlier in the list are found too.  Runs in the
+    caller's transaction, in which the riders were locked before planning.  One query and three COPYs; one query more,
+    and the exceptions, if rides will be late from the start or overlap others by permission.
 
     Raises:
         ScopeMissing, booking.BoundToProviders: the caller may not book.
     """
     booking.require_right(by)
-    asked = [(day, day.parts()) for day in days]
-    times = [(time.pickup_at, part.takes) for _, parts in asked for part, time in parts]
+    parts_of = [(day, day.parts()) for day in days]
+    times = [(time.pickup_at, part.takes) for _day, parts in parts_of for part, time in parts]
     if not times:
         return [() for _day in days]
     agendas = bookings.agendas(
-        {day.course.rider.pk for day in days},
+        {day.plan.rider.pk for day in days},
         starts_at=min(pickup_at for pickup_at, _ in times),
         ends_at=max(pickup_at + takes for pickup_at, takes in times),
         by=by,
     )
     made = _Set(by=by, at=at)
-    answers = [made.take(day.course.rider, parts, agendas[day.course.rider.pk]) for day, parts in asked]
+    answers = [made.take(day.plan.rider, parts, agendas[day.plan.rider.pk]) for day, parts in parts_of]
     made.write()
     return answers
 
@@ -251,10 +246,10 @@ class _Set:
     at: datetime
     trips: list[dict[str, Any]] = field(default_factory=list)
     rides: list[dict[str, Any]] = field(default_factory=list)
-    beside: dict[UUID, list[UUID]] = field(default_factory=dict)  # the other rides of those that somebody looks at
+    beside: dict[UUID, list[UUID]] = field(default_factory=dict)  # overlapping rides, by new ride with an exception
 
     def take(self, rider: Rider, parts: Sequence[_Part], agenda: Agenda) -> tuple[UUID, ...] | Refused:
-        """Add the rows of a day, unless it has to be refused."""
+        """Add the rows of a day, or return its refusal."""
         if refused := self._unsound(parts):
             return refused
         planned = []

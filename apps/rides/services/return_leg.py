@@ -1,4 +1,4 @@
-"""The way back from dialysis moves with a late way there: a clinic runs the full time."""
+"""Moves the return from dialysis after a late outbound leg: treatments always take the full time."""
 
 from datetime import datetime
 from typing import Final
@@ -17,7 +17,7 @@ WAITING: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStat
 
 
 def reschedule_return(ride: Ride, *, by: Principal, at: datetime) -> None:
-    """Let the legs after a locked ride to dialysis begin when the treatment is over, if that is later than planned.
+    """Move the legs after a locked ride to dialysis to the end of the treatment, if that is later than planned.
 
     The treatment counts from the arrival at the drop-off, where that is later than the appointment.  A leg that was
     released, or whose driver has set out, stays as it is; of one that moves, `ride.rescheduled` tells its driver.

@@ -31,14 +31,14 @@ CREATED_EVENT: Mapping[RideStatus, str] = {
 
 
 class OfferedOnly(DomainError):
-    """The ride is shown to the caller because it is offered to them; it is theirs once they have accepted."""
+    """The caller sees the ride only because of an offer, and can change it after accepting."""
 
     code = Code.FORBIDDEN
     template = _("The ride is offered to you: accept it first.")
 
 
 class InvalidTransition(DomainError):
-    """The table has no such step from the ride's status."""
+    """The lifecycle has no such transition from the status of the ride."""
 
     code = Code.INVALID_TRANSITION
     template = _("A ride that is %(was)s cannot become %(wanted)s.")
@@ -63,7 +63,7 @@ class InvalidTransition(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What one event says beyond the ride's status; `provider_id` where it is not the ride's present one."""
+    """Data of an event besides the status of the ride; `provider_id` if it is not the current one."""
 
     data: Mapping[str, Any] = field(default_factory=dict)
     provider_id: UUID | None = None
@@ -89,7 +89,7 @@ def locked(ride_id: UUID, by: Principal, *, expected_version: int | None = None)
 
 
 def transition_of(ride: Ride, action: Action) -> Transition:
-    """Find the row of the table for this step.
+    """Return the transition of the lifecycle for this action.
 
     Raises:
         InvalidTransition: there is none.
@@ -101,7 +101,7 @@ def transition_of(ride: Ride, action: Action) -> Transition:
 
 
 def require_permission(row: Transition, by: Principal) -> None:
-    """Refuse a caller who may see the ride but not take this step.
+    """Check that the caller may perform this transition.
 
     Raises:
         ScopeMissing: the caller has none of the scopes in `row.who`.
@@ -246,7 +246,7 @@ def audit_step(
     reason_code: str = "",
     reason: str = "",
 ) -> None:
-    """Leave the row in the trail that says who brought a ride from `was` to where it is now."""
+    """Write the audit entry of a change from status `was` to the current one."""
     audit.record(
         by=by,
         action="rides.status",
@@ -278,7 +278,7 @@ def record_created(ride: Ride, *, by: Principal, at: datetime) -> None:
 
 
 def record_all_created(rides: Iterable[Mapping[str, Any]], *, by: Principal, at: datetime) -> None:
-    """Record of many rides what `record_created` records of one; they are given by their columns.  Costs one COPY."""
+    """Record the creation of many rides, given by their columns.  One COPY."""
     events.record_all(
         (
             {
@@ -320,7 +320,7 @@ def _record(
 
 
 def told_of(ride_id: UUID, status: str, previous_status: str | None, pickup_at: datetime) -> dict[str, Any]:
-    """Lay out what the `data` of every event of a ride says; `previous_status` None: the ride is new."""
+    """Return the `data` of every event of a ride; `previous_status` None: the ride is new."""
     return {
         "rideId": str(ride_id),
         "status": status,
