@@ -28,7 +28,7 @@ def book_drafts(request: HttpRequest) -> HttpResponse:
     rows, riders = form_drafts.rows(queries.own(by), by)
     if riders:
         record_read(by=by, action="riders.read", subject_type="rider", rider_ids=[rider.pk for rider in riders])
-    return render(request, "rides/book_drafts.html", {"rows": rows, "days": booking_drafts.KEPT_FOR.days})
+    return render(request, "rides/book_drafts.html", {"rows": rows, "days": booking_drafts.RETENTION.days})
 
 
 @require_POST

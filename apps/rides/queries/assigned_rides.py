@@ -1,4 +1,4 @@
-"""Rides that are given to a driver or a vehicle and are not over: what it touches that one of them drops out."""
+"""Open rides of a driver or a vehicle, which are affected if it becomes unavailable."""
 
 from uuid import UUID
 
@@ -10,12 +10,12 @@ from lib.access import Principal
 
 
 def for_driver(driver_id: UUID, *, by: Principal) -> RideQuerySet:
-    """Find what a driver drives or attends, or is to, within the caller's reach; soonest first."""
+    """List open rides with this driver or attendant inside the caller's data scope, soonest first."""
     return _given(Q(driver_id=driver_id) | Q(attendant_ids__contains=[driver_id]), by)
 
 
 def to_vehicle(vehicle_id: UUID, *, by: Principal) -> RideQuerySet:
-    """Find what a vehicle drives, or is to, within the caller's reach; soonest first."""
+    """List open rides with this vehicle inside the caller's data scope, soonest first."""
     return _given(Q(vehicle_id=vehicle_id), by)
 
 

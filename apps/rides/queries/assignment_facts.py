@@ -1,4 +1,4 @@
-"""Gather what the checks look at, for one pairing or for a whole list of drivers, in a fixed number of queries."""
+"""Reads the facts of eligibility checks, for one pairing or many drivers, in a fixed number of queries."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -24,9 +24,9 @@ from apps.rides.rules.facts import (
 )
 from apps.rides.rules.lifecycle import WITH_DRIVER
 
-# Rides further away than this touch neither the road nor the duty hours of this one.
+# Rides further away than this affect neither travel nor duty hours.
 ERRANDS_WITHIN: Final = timedelta(hours=24)
-# Nobody who works by shifts has none for a week either way.
+# Drivers with shifts have at least one within a week.
 SHIFTS_WITHIN: Final = timedelta(days=7)
 
 # What `errand_of` reads; a list of hundreds of rides leaves the rest in the database.
@@ -51,16 +51,16 @@ COLUMNS_OF_ERRANDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything known about drivers and vehicles around one ride."""
+    """The facts of drivers and vehicles around one ride."""
 
     drivers: Mapping[UUID, DriverFacts]
     vehicles: Mapping[UUID, VehicleFacts]
     units: Mapping[UUID, str]  # unit numbers, by vehicle
-    vehicle_of: Mapping[UUID, UUID]  # by driver: of the shift covering the pickup, else the default one
+    vehicle_of: Mapping[UUID, UUID]  # by driver: of the shift at the pickup time, otherwise the default
 
 
 def gather(needs: RideNeeds, *, drivers: Collection[Driver], at: datetime) -> Facts:
-    """Collect the facts of `drivers` around the ride, each with the vehicle of their shift, else their default one.
+    """Collect the facts of `drivers` around the ride, each with the vehicle of the shift, otherwise the default.
 
     Seven queries, however many drivers.
     """
@@ -143,7 +143,7 @@ def gather_of(
 
 
 def _shifts(mine: Span, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> list[ShiftFact]:
-    """Read shifts of the drivers within `SHIFTS_WITHIN`, and shifts that hold one of the vehicles during the ride."""
+    """Read shifts of the drivers within `SHIFTS_WITHIN`, and shifts with one of the vehicles during the ride."""
     of_drivers = Q(
         driver_id__in=driver_ids,
         starts_at__lt=mine.ends_at + SHIFTS_WITHIN,
@@ -156,7 +156,7 @@ def _shifts(mine: Span, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> list
 
 
 def _errands(needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> QuerySet[Ride]:
-    """Select the other rides, assigned or under way near this one, that any of these drive, attend or use."""
+    """Select other rides near this one, assigned or under way, with any of these drivers or vehicles."""
     mine = needs.errand.span
     shared = Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids) | Q(attendant_ids__overlap=driver_ids)
     near = Ride.objects.filter(

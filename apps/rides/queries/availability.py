@@ -1,4 +1,4 @@
-"""How many vehicles could take a ride that is being asked for: a count for people, and no promise."""
+"""The number of vehicles that could take a ride, as an estimate for people who book."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from apps.rides.rules import timing
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Vehicles with the places that are planned to be on the road all the while, and those of them without a ride."""
+    """Suitable vehicles on shift for the whole ride, and those of them without another ride."""
 
     on_shift: int
     free: int

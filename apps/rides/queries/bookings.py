@@ -1,4 +1,4 @@
-"""What booking and amending have to know before they decide."""
+"""Reads of booking and editing."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from apps.rides.rules import timing
 from apps.rides.rules.distance import METERS_PER_MILE, meters_between
 from lib.access import Principal
 
-LONGEST_RIDE: Final = timedelta(hours=6)  # no ride that started earlier can still be on its way
+LONGEST_RIDE: Final = timedelta(hours=6)  # rides that started earlier are over
 
 
 def _usable_facilities(by: Principal) -> QuerySet[Facility]:
@@ -31,7 +31,7 @@ def _paying() -> QuerySet[Payer]:
 
 @dataclass(slots=True)
 class Agenda:
-    """Open rides of one rider by pickup: (pickup, until when it keeps the rider busy, id)."""
+    """Open rides of one rider by pickup time: (pickup, end of the time that the rider is busy, id)."""
 
     rides: list[tuple[datetime, datetime, UUID]] = field(default_factory=list)
 
@@ -51,7 +51,7 @@ def _pickup_at(ride: tuple[datetime, datetime, UUID]) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
-    """What a booking begins with: the facilities it names, and its rider, locked, with the profile that counts."""
+    """The facilities of a booking, and its locked rider with the current profile."""
 
     facilities: Mapping[UUID, Facility]
     rider: Rider | None
@@ -59,33 +59,33 @@ class FirstLook:
 
 
 def first_look(facility_ids: Iterable[UUID], rider_id: UUID | None, by: Principal) -> FirstLook:
-    """Read what a booking names inside the caller's data scope, and lock its rider.  Up to three queries."""
+    """Read the records of a booking inside the caller's data scope, and lock its rider.  Up to three queries."""
     known = facilities(facility_ids, by)
     if rider_id is None:
         return FirstLook(known, None, None)
-    # Not FOR UPDATE: other tables' references to the rider may go on.
+    # Not FOR UPDATE, which would block foreign keys to the rider.
     rider = Rider.objects.visible_to(by).select_for_update(no_key=True).filter(pk=rider_id).first()
-    # The profile comes after the lock, so that nobody changes it in between.
+    # Read the profile after the lock, so that it cannot change in between.
     return FirstLook(known, rider, current_profile(rider_id))
 
 
 def facilities(ids: Iterable[UUID], by: Principal) -> dict[UUID, Facility]:
-    """Read the active facilities of these ids inside the caller's data scope.  One query, none for no ids."""
+    """Read active facilities inside the caller's data scope.  One query, none without ids."""
     return _usable_facilities(by).in_bulk(set(ids))
 
 
 def payer(payer_id: UUID) -> Payer | None:
-    """Read somebody who pays; None where they no longer do."""
+    """Read an active payer; None if there is none."""
     return _paying().filter(pk=payer_id).first()
 
 
 def payers(ids: Iterable[UUID]) -> dict[UUID, Payer]:
-    """Read those who pay.  One query, none for no ids."""
+    """Read active payers.  One query, none without ids."""
     return _paying().in_bulk(set(ids))
 
 
 def entrances_of(ids: Iterable[UUID]) -> dict[UUID, UUID]:
-    """Answer the facility of each entrance.  One query, none for no ids."""
+    """Return the facility of each entrance.  One query, none without ids."""
     wanted = set(ids)
     if not wanted:
         return {}
@@ -113,13 +113,13 @@ def overlapping(
 
 
 def booked_on(rider_id: UUID, day: date, *, by: Principal) -> list[Ride]:
-    """List the rides in reach that a rider has on a service date, by pickup, but those called off.  One query."""
+    """List the rides of a rider on a service date, by pickup time, without canceled ones.  One query."""
     rows = Ride.objects.visible_to(by).filter(rider_id=rider_id, service_date=day).exclude(status="cancelled")
     return list(rows.order_by("pickup_at", "pk"))
 
 
 def agendas(rider_ids: Iterable[UUID], *, starts_at: datetime, ends_at: datetime, by: Principal) -> dict[UUID, Agenda]:
-    """Read what `overlapping` looks at of many riders, for any time within `[starts_at, ends_at)`.  One query."""
+    """Read the facts of `overlapping` for many riders and any time within `[starts_at, ends_at)`.  One query."""
     found = {rider_id: Agenda() for rider_id in rider_ids}
     near = (
         Ride.objects.visible_to(by)
@@ -134,7 +134,7 @@ def agendas(rider_ids: Iterable[UUID], *, starts_at: datetime, ends_at: datetime
 
 
 def fleet_can_carry(spaces: dict[str, int], vehicle_type: str, *, bariatric: bool) -> bool:
-    """Say whether any vehicle in service has the places.  One query where it has.
+    """Check whether any vehicle in service has the spaces.  One query if so.
 
     An operator who keeps no vehicles here is not asked for them.
     """
@@ -152,7 +152,7 @@ def fleet_can_carry(spaces: dict[str, int], vehicle_type: str, *, bariatric: boo
 
 
 def within_service_area(stops: Iterable[Mapping[str, Any]]) -> bool | None:
-    """Say whether all stops lie in the operator's service area; None without an area or without coordinates.
+    """Check whether all stops are in the service area; None without an area or coordinates.
 
     A stop known to lie outside counts even where another has no coordinates.
     """

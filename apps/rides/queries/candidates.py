@@ -1,4 +1,4 @@
-"""Rank the drivers for a ride: who may take it, best first, then who may not and why."""
+"""Ranks drivers for a ride: eligible ones, best first, then ineligible ones with the reasons."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,15 +21,15 @@ from lib.access import Principal
 from lib.errors import NotFound
 from lib.messages import Text
 
-# Drivers looked at for one ride; an operator with more narrows the list by provider.
+# Drivers checked for one ride; larger operators filter by provider.
 MOST_DRIVERS: Final = 500
-# Where a driver was seen longer than this before the pickup says nothing about the way there.
+# Older positions are not used to estimate the way to the pickup.
 LOCATION_GOOD_FOR: Final = timedelta(hours=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A driver for a ride.  `refused`: a hard violation stands against them; soft ones need an override.
+    """A driver for a ride.  `refused`: there is a hard violation; soft ones need an override.
 
     A second person that the ride needs is named with the assignment: `attendant_required` is no violation here.
     """
@@ -54,7 +54,7 @@ class Candidate:
 
 
 def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID | None = None) -> list[Candidate]:
-    """Check and rank every driver in reach, but those who left.
+    """Check and rank every driver inside the data scope, except former drivers.
 
     Six queries and round trips, however many drivers; one more where the caller does not see every ride.
 
@@ -110,7 +110,7 @@ def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID 
 
 
 def last_seen(driver: Driver, before: datetime) -> Place | None:
-    """Say where the driver was seen, where that is not too long before a pickup."""
+    """Return the last position of the driver, if it is recent enough before a pickup."""
     if driver.last_lat is None or driver.last_lng is None or driver.last_located_at is None:
         return None
     if driver.last_located_at < before - LOCATION_GOOD_FOR:
@@ -119,6 +119,6 @@ def last_seen(driver: Driver, before: datetime) -> Place | None:
 
 
 def home_base(driver: Driver) -> Place | None:
-    """Say where the driver sets out from, where it has coordinates; the base is loaded with the driver."""
+    """Return the position of the driver's home base, if it has one; the base is loaded with the driver."""
     base = driver.home_base
     return None if base is None or base.lat is None or base.lng is None else Place(float(base.lat), float(base.lng))

@@ -1,4 +1,4 @@
-"""Other rides that stand against an assignment, named to those alone who can see them."""
+"""Hides conflicting rides of an assignment from callers who cannot see them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from lib.access import Principal
 
 
 def rides_out_of_reach(found: Iterable[Violation], by: Principal) -> frozenset[UUID]:
-    """List the rides that violations are about and the caller cannot see.  One query, none for who sees all."""
+    """List rides in violations that the caller cannot see.  One query, none if the caller sees all rides."""
     subjects = {violation.subject_id for violation in found}
     if not subjects or (by.facility_ids is None and by.provider_ids is None):
         return frozenset()
@@ -19,5 +19,5 @@ def rides_out_of_reach(found: Iterable[Violation], by: Principal) -> frozenset[U
 
 
 def veiled(found: Sequence[Violation], unseen: frozenset[UUID], *, driver_id: UUID) -> list[Violation]:
-    """Let violations about unseen rides be about the driver, who is taken for reasons of somebody else's."""
+    """Replace rides that the caller cannot see by the driver, who is busy."""
     return [replace(one, subject_id=driver_id) if one.subject_id in unseen else one for one in found]

@@ -1,4 +1,4 @@
-"""The day in numbers, for the home page."""
+"""Counts of rides and exceptions of a day, for the home page."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from lib.access import Principal
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """Rides with a pickup in `[starts_at, ends_at)` by status, in the lifecycle's order; those with none left out."""
+    """Rides with a pickup in `[starts_at, ends_at)` by status in the sequence of the lifecycle; without zero counts."""
 
     starts_at: datetime
     ends_at: datetime
@@ -34,7 +34,7 @@ def day(*, by: Principal, at: datetime) -> Day:
 
 
 def unsettled_exceptions(*, by: Principal) -> list[tuple[ExceptionSeverity, int]]:
-    """Count the principal's open exceptions by severity, the worst first.  One query."""
+    """Count the principal's open exceptions by severity, highest first.  One query."""
     exceptions = RideException.objects.visible_to(by).unsettled()
     counts = dict(exceptions.order_by().values_list("severity").annotate(Count("pk")))
     return [(severity, counts[severity]) for severity in reversed(ExceptionSeverity) if severity in counts]

@@ -1,4 +1,4 @@
-"""The names of doors that rides mean."""
+"""Names of the entrances of rides."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -11,7 +11,7 @@ from lib.access import Phi
 
 
 def doors_of(rides: Iterable[Ride], to: Disclosure) -> Doors:
-    """Name the doors that rides mean, by id.  One query; none below FULL, or where no ride means one."""
+    """Return the names of entrances of rides, by id.  One query; none below PHI level FULL or without entrances."""
     meant = {one for ride in rides for side in ("pickup", "dropoff") for one in meant_doors(ride, side)}
     if to.phi < Phi.FULL or not meant:
         return {}

@@ -1,4 +1,4 @@
-"""The desk of exceptions: the queue of those that stand, the worst first, and the history of those that are closed."""
+"""The exception queue: unsettled exceptions by severity, and the history of closed ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from lib.access import Principal
 from lib.pagination import Key, KeyPage, Order, both_ways, page_by_keys
 
 SIZES: Final = (50, 100, 200, 500)
-# The worst first: smaller numbers come before larger ones.
+# Highest severity first: smaller numbers sort first.
 _RANK: Final = {severity.value: -rank for severity, rank in SEVERITY_RANK.items()}
 _BY_RANK: Final = Case(
     *(When(severity=severity, then=Value(rank)) for severity, rank in _RANK.items()), output_field=IntegerField()
 )
 _NAMED: Final = ("ride", "facility", "rider", "owner")
-# "-severity": the worst first and then the oldest; "-age": who stands for the longest time first.
+# "-severity": highest first, then oldest; "-age": oldest first.
 ORDERS: Final[Mapping[str, Order]] = {
     **both_ways("severity", Key("rank", down=True, kind=int), Key("opened_at", down=True)),
     **both_ways("age", Key("opened_at", down=True)),
@@ -35,7 +35,7 @@ PAST_ORDERS: Final[Mapping[str, Order]] = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which exceptions are wanted; "" asks for nothing.
+    """Filters of the queue; "" is no filter.
 
     `owner`: "mine" or "nobody".  `snoozed`: "" leaves out those that are put aside, "only" keeps them alone, "all"
     takes both.  `code` and `closed` ("hand", "itself") are of the history.
@@ -53,7 +53,7 @@ class Asked:
 def queue(
     asked: Asked, *, by: Principal, at: datetime, sort: str = "-severity", after: str = "", size: int = SIZES[1]
 ) -> KeyPage[RideException]:
-    """List unsettled exceptions with the records they name, in one of `ORDERS`.  One query."""
+    """List unsettled exceptions with their records, in one of `ORDERS`.  One query."""
     rows = _filtered(RideException.objects.visible_to(by).unsettled(), asked)
     if asked.owner == "mine":
         rows = rows.filter(owner_id=by.id)
@@ -69,7 +69,7 @@ def queue(
 def history(
     asked: Asked, *, by: Principal, sort: str = "-closed", after: str = "", size: int = SIZES[1]
 ) -> KeyPage[RideException]:
-    """List closed exceptions with the records they name, in one of `PAST_ORDERS`.  One query."""
+    """List closed exceptions with their records, in one of `PAST_ORDERS`.  One query."""
     rows = _filtered(RideException.objects.visible_to(by).filter(resolved_at__isnull=False), asked)
     if asked.code:
         rows = rows.filter(resolution_code=asked.code)
@@ -79,12 +79,12 @@ def history(
 
 
 def one(exception_id: UUID, *, by: Principal) -> RideException | None:
-    """Read an exception in reach with the records it names; None: there is none.  One query."""
+    """Read an exception with its records, or None.  One query."""
     return RideException.objects.visible_to(by).select_related(*_NAMED).filter(pk=exception_id).first()
 
 
 def open_critical(*, by: Principal) -> RideExceptionQuerySet:
-    """Find the critical exceptions that stand: what the navigation counts."""
+    """Unsettled critical exceptions, which the navigation counts."""
     return RideException.objects.visible_to(by).unsettled().filter(severity=ExceptionSeverity.CRITICAL)
 
 

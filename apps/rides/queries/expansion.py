@@ -1,4 +1,4 @@
-"""Records that rides name, shown beside them in a list: one query for each kind."""
+"""Records of rides that a list embeds: one query per kind."""
 
 from collections.abc import Callable, Collection
 from typing import Any, Final
@@ -26,7 +26,7 @@ _RIDER = {
 
 
 def riders(ids: Collection[UUID], by: Principal) -> Found:
-    """Show riders within the caller's data scope, as far as the PHI level goes."""
+    """Return riders inside the caller's data scope, with the fields of the PHI level."""
     shown = {name: column for name, column in _RIDER.items() if FIELDS.get(name, Phi.FULL) <= by.phi}
     rows = Rider.objects.visible_to(by).filter(pk__in=ids).values_list(*shown.values())
     return {values[0]: dict(zip(shown, values, strict=True)) for values in rows}

@@ -1,4 +1,4 @@
-"""A facility's day as its planners watch it: the rides, what stands against them, and when estimates were told."""
+"""A facility's day for its planners: rides, exceptions, and the times of estimates."""
 
 import datetime as dt
 from collections import defaultdict
@@ -20,12 +20,12 @@ from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import OPEN
 from lib.access import Principal
 
-CARRIED_OVER: Final = dt.timedelta(hours=24)  # rides of the day before that are not over are today's business
+CARRIED_OVER: Final = dt.timedelta(hours=24)  # open rides of the previous day are shown today
 
 
 @dataclass(frozen=True, slots=True)
 class FacilityDay:
-    """A local day of the facility's zone, `[starts_at, ends_at)`, and its rides in the order of time.
+    """A local day of the facility's zone, `[starts_at, ends_at)`, and its rides by time.
 
     `exceptions` are the unsettled ones by ride, `told_at` when the estimate that a ride has was told, and `foreseen`
     when the driver of a ride without one gets there, by all that the driver has to drive.  Rides of other facilities
@@ -42,14 +42,14 @@ class FacilityDay:
 
 
 def facilities(by: Principal) -> list[tuple[UUID, str]]:
-    """List the facilities in reach, by name.  One query."""
+    """List the facilities inside the data scope, by name.  One query."""
     return list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
 
 
 def facility_days(
     facility_ids: Collection[UUID], day: dt.date | None, *, by: Principal, at: dt.datetime
 ) -> list[FacilityDay]:
-    """Read a day of facilities in reach, by name; None: today, which each of them has by its own clock.
+    """Read a day of facilities inside the data scope, by name; None: today in the zone of each.
 
     At most five queries, for any number of facilities and rides.  Facilities out of reach are left out.
     """
@@ -68,7 +68,7 @@ def facility_days(
 
 
 def _rides(wanted: Sequence[tuple[Facility, dt.date, dt.date]], *, by: Principal) -> list[Ride]:
-    """Give the rides of each facility's day; those of the day before that are not over belong to today."""
+    """Return the rides of each facility's day; open rides of the previous day belong to today."""
     if not wanted:
         return []
     of_days = [_of_day(facility, day, with_carried_over=day == today) for facility, day, today in wanted]
@@ -95,7 +95,7 @@ def _exceptions(rides: Collection[Ride], by: Principal) -> dict[UUID, list[RideE
 
 
 def _told_at(rides: Collection[Ride]) -> dict[UUID, dt.datetime]:
-    """Say when each estimate was told: within five minutes of it nothing new is recorded, so it may be surer by now."""
+    """Return when each estimate was recorded; later changes below five minutes are not recorded."""
     expected = [ride.pk for ride in rides if ride.eta_pickup_at is not None]
     rows = Event.objects.filter(subject_type="ride", subject_id__in=expected, type="ride.eta_changed")
     latest = rows.order_by("subject_id", "-sequence").distinct("subject_id")

@@ -1,4 +1,4 @@
-"""When drivers get to their rides, worked out from all that they have to drive."""
+"""Predicted arrivals of drivers at their rides, computed from all their rides."""
 
 import datetime as dt
 from collections import defaultdict
@@ -14,17 +14,17 @@ from apps.rides.rules.forecast import Leg, arrivals
 from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, RideStatus
 
 _AT_THE_DOOR: Final = frozenset({RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
-# Rides that began longer ago keep nobody from driving today: they were never closed.
+# Rides that began earlier were never closed and are ignored.
 _STILL_DRIVEN: Final = dt.timedelta(hours=24)
 
 
 def leg_of(ride: Ride, errand: RideSlot) -> Leg:
-    """Say how a ride stands in its driver's day."""
+    """Convert a ride for the prediction."""
     return Leg(errand, over=ride.status not in OPEN, there=ride.status in _AT_THE_DOOR, eta_at=ride.eta_pickup_at)
 
 
 def foreseen_arrivals(rides: Collection[Ride], *, at: dt.datetime) -> dict[UUID, dt.datetime]:
-    """Foresee when the drivers get to these rides, by ride, for those whose driver is not there yet.
+    """Predict the arrivals of drivers at these rides, by ride, if the driver is not there yet.
 
     One query, and none without drivers.  What else they drive may be out of the caller's reach: nothing but the times
     of these rides is answered.

@@ -1,4 +1,4 @@
-"""What the clock's rules look at: read from a loaded ride, or for many rides that are due, in sets."""
+"""Reads the facts of exception rules: from a loaded ride, or in sets for rides that are due."""
 
 import datetime as dt
 from collections import defaultdict
@@ -19,7 +19,7 @@ from apps.rides.rules import guards
 from apps.rides.rules.exception_rules import LONGEST_LADDER, MINUTE, Facts, Terms
 from apps.rides.rules.lifecycle import RideStatus
 
-# The columns of `Facts`, in its order.  JSON is opened only where a rule asks for what is in it.
+# The columns of `Facts`, in the same sequence; from JSON only what rules need.
 _FACTS: Final = """
     r.status, r.status_changed_at, r.service_type, r.priority, r.pickup_at, r.window_ends_at, r.appointment_at,
     r.will_call, r.ready_at, r.promised_pickup_by, r.will_call_expires_at, r.requested_at, r.scheduled_at, r.confirm_by,
@@ -65,7 +65,7 @@ class Watched(NamedTuple):
 
 
 class Known(NamedTuple):
-    """An exception of a ride: unsettled, or closed by a person.  `on_ladder`: others were told than the desk."""
+    """An exception of a ride: unsettled, or closed by a person.  `on_ladder`: it is escalated beyond dispatch."""
 
     ride_id: UUID
     id: UUID
@@ -82,7 +82,7 @@ _OWN: Final = len(Watched._fields) - 1
 
 
 def facts_of(ride: Ride) -> Facts:
-    """Read what the rules look at from a loaded ride.  No query."""
+    """Return the facts of a loaded ride.  No query."""
     discharge = ride.discharge or {}
     judged = ride.appointment_at is not None or ride.discharge is not None
     return Facts(
@@ -116,12 +116,12 @@ def facts_of(ride: Ride) -> Facts:
 
 
 def lock_due(*, at: dt.datetime, most: int) -> list[Watched]:
-    """Lock rides that are due and that nobody is changing, the longest due first.  One query."""
+    """Lock due rides that are not locked, longest due first.  One query."""
     return _locked(_DUE, {"at": at, "most": most})
 
 
 def lock_one(ride_id: UUID, *, at: dt.datetime) -> list[Watched]:
-    """Lock this ride, if it is still due and nobody is changing it.  One query."""
+    """Lock this ride, if it is still due and not locked.  One query."""
     return _locked(_ONE, {"at": at, "ride_id": ride_id})
 
 
@@ -132,13 +132,13 @@ def _locked(statement: str, values: Mapping[str, Any]) -> list[Watched]:
 
 
 def due_ids(*, at: dt.datetime, most: int) -> list[UUID]:
-    """List rides that are due, the longest due first, without a lock."""
+    """List due rides without a lock, longest due first."""
     due = Ride.objects.filter(next_check_at__lte=at).order_by("next_check_at")
     return list(due.values_list("pk", flat=True)[:most])
 
 
 def exceptions_of(ride_ids: Sequence[UUID]) -> dict[UUID, list[Known]]:
-    """List the exceptions of rides that matter here, the oldest first.  One query."""
+    """List the relevant exceptions of rides, oldest first.  One query."""
     found: dict[UUID, list[Known]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_EXCEPTIONS, [list(ride_ids)])
@@ -148,7 +148,7 @@ def exceptions_of(ride_ids: Sequence[UUID]) -> dict[UUID, list[Known]]:
 
 
 def terms_of(rides: Collection[Watched]) -> dict[UUID, Terms]:
-    """Work out by which terms each ride is watched.  One query, two where will-call legs belong to trips."""
+    """Compute the monitoring terms of each ride.  One query, two if will-call legs belong to trips."""
     facilities = _facilities({pk for ride in rides for pk in (ride.facility_id, ride.pickup_facility_id) if pk})
     brought = _brought([ride for ride in rides if ride.facts.will_call and ride.trip_id is not None])
     return {ride.id: _terms(ride, facilities, ride.id in brought) for ride in rides}
@@ -186,7 +186,7 @@ def _terms(ride: Watched, facilities: Mapping[UUID, Facility], was_brought: bool
 
 
 def _brought(legs: Collection[Watched]) -> set[UUID]:
-    """List the legs with an earlier one that has carried the rider there, or that nobody has ended yet."""
+    """List the legs whose earlier leg was completed, or is still open."""
     if not legs:
         return set()
     with connection.cursor() as cursor:
@@ -198,7 +198,7 @@ def _brought(legs: Collection[Watched]) -> set[UUID]:
     return {leg.id for leg in legs if leg.trip_id in first and first[leg.trip_id] < leg.leg_sequence}
 
 
-# What of a facility the rules look at; a digest of it, so that it is kept in a column.
+# A digest of the settings of a facility that rules use, to store in a column.
 _SETTINGS: Final = """
     md5(row(f.hours, f.timezone, f.will_call_response_minutes, f.no_show_wait_minutes, p.step_minutes)::text)
 """
@@ -212,7 +212,7 @@ _CHANGED: Final = f"""
 
 
 def changed_facilities() -> list[tuple[UUID, str]]:
-    """List facilities whose settings are others than those kept, with the digest of them as they are.
+    """List facilities whose settings differ from the stored digest, with the new digest.
 
     One query that reads every facility.
     """
@@ -222,7 +222,7 @@ def changed_facilities() -> list[tuple[UUID, str]]:
 
 
 def families(*, at: dt.datetime) -> Iterator[Metric]:
-    """Give the metrics of the watch (docs/adr/0019).  One query, of the rides that are due alone."""
+    """Return the metrics of the exception monitor (docs/adr/0019).  One query of due rides."""
     due = Ride.objects.filter(next_check_at__lte=at).aggregate(count=Count("pk"), oldest=Min("next_check_at"))
     yield GaugeMetricFamily(
         "carelane_rides_watch_due",

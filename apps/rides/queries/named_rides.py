@@ -1,4 +1,4 @@
-"""Which rides exceptions name in their details, and which of those a reader may know of.
+"""Rides in the details of exceptions, and which of them the reader may see.
 
 A rider has rides of several facilities: what stands in the way of one can be out of reach of those who read of it.
 """
@@ -14,19 +14,19 @@ _NAMING: Final = frozenset({"rideId", "rideIds", "endedRideId"})
 
 
 def in_reach(ride_ids: Iterable[UUID | None], by: Principal) -> set[UUID]:
-    """Keep the rides that the caller may know of.  One query, none where there are no ids."""
+    """Return the rides inside the caller's data scope.  One query, none without ids."""
     ids = [one for one in ride_ids if one is not None]
     return set(Ride.objects.visible_to(by).filter(pk__in=ids).values_list("pk", flat=True)) if ids else set()
 
 
 def out_of_reach(exceptions: Iterable[RideException], by: Principal) -> set[str]:
-    """List the rides that details name and the caller may not know of.  One query, none where they name no ride."""
+    """List rides in details outside the caller's data scope.  One query, none without rides."""
     named = {one for exception in exceptions for one in _named(exception.details)}
     return named - {str(pk) for pk in in_reach([UUID(one) for one in named], by)}
 
 
 def without(details: Any, hidden: Collection[str]) -> Any:
-    """Leave these rides out of details, wherever they stand there."""
+    """Remove these rides from details at any depth."""
     if isinstance(details, dict):
         return {key: without(value, hidden) for key, value in details.items() if not _is_one_of(value, hidden)}
     if isinstance(details, list):

@@ -1,4 +1,4 @@
-"""The reasons that people choose from."""
+"""Reason codes for selection."""
 
 from apps.rides.labels import said
 from apps.rides.models import ReasonCode
@@ -7,7 +7,7 @@ from apps.rides.rules.reasons import CODES
 
 
 def offered(reasons: ReasonList) -> list[tuple[str, str]]:
-    """List codes and words of a list: the built-in ones, with what the operator added before `other`.  One query."""
+    """List codes and labels: built-in ones, and the operator's own before `other`.  One query."""
     built_in = [(code, said(code)) for code in CODES[reasons]]
     own = ReasonCode.objects.filter(reason_list=reasons.value, active=True).order_by("label")
     added = [(row.code, row.label) for row in own]

@@ -1,4 +1,4 @@
-"""Which drivers and riders a caller may name: the functions behind lib/reference_checks.py."""
+"""Drivers and riders that a caller may refer to: the functions of lib/reference_checks.py."""
 
 from collections.abc import Collection
 from uuid import UUID
@@ -14,7 +14,7 @@ def drivers(ids: Collection[UUID], by: Principal) -> set[UUID]:
 
 
 def riders(ids: Collection[UUID], by: Principal) -> set[UUID]:
-    """Find riders; a caller bound to providers reaches those of its rides."""
+    """List riders; a caller bound to providers sees those of its rides."""
     rows = Rider.objects.visible_to(by)
     if by.provider_ids is not None:
         rows = Rider.objects.filter(pk__in=Ride.objects.visible_to(by).values("rider_id"))

@@ -1,4 +1,4 @@
-"""The list of rides: which columns a caller gets, in the API's shape, and which rows.
+"""The list of rides: the columns in the API's shape, and the rows that a caller gets.
 
 A page has up to 200 rides of 80 fields.  Rows are read as tuples (`values_list`) without model instances and without a
 serializer, because serializing model instances costs five times as much as everything else in the request.  Instants
@@ -147,7 +147,7 @@ _NULL_IF_EMPTY: Final = frozenset(
         "maxExceptionSeverity",
     }
 )
-# Objects made of several columns.
+# Objects of several columns.
 _GROUPS: Final[dict[str, dict[str, str | Combinable]]] = {
     "pickupWindow": {"start": InstantText("window_starts_at"), "end": InstantText("window_ends_at")},
     "spaces": {
@@ -169,13 +169,13 @@ _GROUPS: Final[dict[str, dict[str, str | Combinable]]] = {
         "endedBy": "ended_by",
     },
 }
-# Fields that follow from the columns of `Facts`, and the external ids, which are rows of their own.
+# Fields derived from the columns of `Facts`; external ids are separate rows.
 _DERIVED: Final = ("isLate", "lateMinutes", "releaseState", "originalServiceDate", "documentationComplete")
 ROW: Final = (*_COLUMNS, *_GROUPS, *_DERIVED, "externalIds")
 
 
 class Facts(NamedTuple):
-    """What every row is read with, whatever fields are asked for."""
+    """Columns that are read for every row, independent of the requested fields."""
 
     sort_key: str
     id: Any
@@ -195,7 +195,7 @@ class Facts(NamedTuple):
 
 @dataclass(slots=True)
 class _Times:
-    """The columns that `rules.standing` judges."""
+    """The columns of `rules.timeliness`."""
 
     status: str
     will_call: bool
@@ -208,7 +208,7 @@ class _Times:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The fields that one kind of caller gets.  `rows` selects the columns of `Facts` and then theirs."""
+    """The fields for one kind of caller.  `rows` selects the columns of `Facts`, then those of the fields."""
 
     rows: RideQuerySet
     names: tuple[str, ...]
@@ -218,7 +218,7 @@ class Shape:
     to: Disclosure
 
     def row(self, values: Sequence[Any], facts: Facts, external_ids: Iterable[Any], *, at: datetime) -> dict[str, Any]:
-        """Make a row of the answer from the columns after `Facts`."""
+        """Build a row of the response from the columns after `Facts`."""
         row = dict(zip(self.names, values, strict=False))
         place = len(self.names)
         for group, keys in self.groups.items():
@@ -270,7 +270,7 @@ def _instant(text: str | None) -> datetime | None:
 
 @lru_cache(maxsize=256)
 def shape_for(to: Disclosure, only: tuple[str, ...] | None, sort: str) -> Shape:
-    """Build what a caller of this kind gets; `only` are the fields asked for, None all of them."""
+    """Build the fields for one kind of caller; `only` are the requested fields, None: all."""
     wanted = [name for name in ROW if FIELDS.get(name, Phi.NONE) <= to.phi and (only is None or name in only)]
     names = tuple(name for name in wanted if name in _COLUMNS)
     groups = {name: tuple(_GROUPS[name]) for name in wanted if name in _GROUPS}
@@ -317,7 +317,7 @@ _LOOKUPS: Final[dict[str, str]] = {
 
 
 def matching(rows: RideQuerySet, filters: Mapping[str, Any], by: Principal) -> RideQuerySet:
-    """Keep the rides within the caller's data scope that match the filters of the API."""
+    """Return the rides inside the caller's data scope that match the filters of the API."""
     rows = rows.visible_to(by).filter(**{_LOOKUPS[name]: filters[name] for name in _LOOKUPS if name in filters})
     if "status" in filters:
         statuses = filters["status"]

@@ -1,4 +1,4 @@
-"""What a ride asks for and how it fills a day, read from its loaded row: no query of its own."""
+"""Needs and times of a ride for checks and schedules, from its loaded row.  No queries."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -14,16 +14,16 @@ from apps.rides.rules.facts import (
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.travel import MINUTES_WHEN_UNKNOWN, Place, drive_minutes
 
-# An oxygen concentrator stands between the feet and runs on its battery; tanks have to be fastened.
+# Oxygen tanks have to be fastened; a concentrator stands on the floor.
 NEEDS_NO_MOUNT: Final = "concentrator"
-# Getting in, round the block and out again; two places with one pair of coordinates are still a ride.
+# Boarding, a minimal drive and alighting; two places can have the same coordinates.
 SHORTEST_MINUTES: Final = 10
-# A rider with no trouble on steps; everybody else is helped over them.
+# Riders who need no help on steps.
 WALKS_UNAIDED: Final = "ambulatory"
 
 
 def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> RideNeeds:
-    """Read everything the checks ask about from a ride and its rider, who has to be loaded with it.
+    """Return the facts of the checks from a ride with its loaded rider.
 
     `at` is the present: a ride on board lasts until then at least.  `picked_up_at` is where a rider on board changes
     vehicles; the ride then begins there and now.
@@ -50,13 +50,13 @@ def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> 
         excluded_driver_ids=frozenset(rider.excluded_driver_ids),
         preferred_driver_ids=frozenset([*rider.preferred_driver_ids, *ride.preferred_driver_ids]),
         driver_gender=rider.driver_gender_preference,
-        # The service is run in English; only another language asks for a driver who speaks it.
+        # English is the language of the service; only other languages need a matching driver.
         language="" if language == "en" else language,
     )
 
 
 def errand_of(ride: Ride, *, at: datetime) -> RideSlot:
-    """Say from when to when a ride keeps its driver and vehicle, and where it begins and ends.
+    """Return the period in which a ride occupies its driver and vehicle, and its places.
 
     A released will-call leg begins when the rider was ready, an unreleased one at its estimate.  Once the driver stands
     at the door or the rider is on board, what happened counts, and the end is never before `at`.
@@ -83,7 +83,7 @@ def errand_of(ride: Ride, *, at: datetime) -> RideSlot:
 
 
 def expected_dropoff_at(ride: Ride) -> datetime | None:
-    """Estimate when the rider gets to the drop-off, by the latest that is known of the pickup.
+    """Estimate the arrival at the drop-off, by the latest information about the pickup.
 
     None where the drive is not known.
     """
@@ -103,7 +103,7 @@ def place_of(stop: Mapping[str, Any]) -> Place | None:
 def _rescue(ride: Ride, at: datetime, place: Place) -> RideSlot:
     dropoff = place_of(ride.dropoff)
     onward = drive_minutes(place, dropoff) or MINUTES_WHEN_UNKNOWN
-    # The rider changes vehicles at no stop: it is their own minutes that this takes.
+    # A transfer is not at a stop, so that it takes the rider's own boarding minutes.
     load, unload = _minutes_of_rider(ride, "loadMinutes"), _unloading(ride)
     return RideSlot(
         ride_id=ride.pk,
@@ -128,7 +128,7 @@ def _drive(ride: Ride) -> float:
 
 
 def loading_minutes(ride: Ride) -> int:
-    """Count the minutes of getting in: those of the place, where they are known, or those the rider takes anywhere."""
+    """Return the boarding minutes of the place, or by default those of the rider."""
     at_the_stop = ride.pickup.get("loadMinutes")
     return _minutes_of_rider(ride, "loadMinutes") if at_the_stop is None else int(at_the_stop)
 
@@ -150,7 +150,7 @@ def _steps(ride: Ride, stairs: Mapping[str, Any]) -> int:
 
 
 def _steps_at(stop: Mapping[str, Any], at_home: int) -> int:
-    """Count the steps of one door; an address that is no facility is taken for the rider's home."""
+    """Count the steps at a stop; an address without a facility is taken as the rider's home."""
     if stop.get("elevator") or stop.get("stairEquipment") == "ramp":
         return 0
     counted = int(stop.get("steps") or 0)

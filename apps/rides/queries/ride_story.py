@@ -1,4 +1,4 @@
-"""All that a page about one ride shows beside its row, each part within the reader's reach."""
+"""Everything on the page of a ride besides its row, inside the reader's data scope."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -17,12 +17,12 @@ from apps.rides.rules import disclosure
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 
-MOST_LOOKS: Final = 50  # the newest; the audit trail itself has all of them
+MOST_LOOKS: Final = 50  # newest; the audit page has all
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """`looks` is None for readers without the audit trail, `names` those of the people in all of it by actor."""
+    """`looks` is None for readers without access to the audit trail; `names` are people's names by actor."""
 
     timeline: list[Entry]
     assignments: list[Assignment]
@@ -35,7 +35,7 @@ class Story:
 
 
 def story(of: Ride, by: Principal) -> Story:
-    """Read what belongs to a ride.  At most nine queries, however much has happened to it."""
+    """Read the related records of a ride.  At most nine queries."""
     timeline = rides.timeline(of)
     assignments = _assignments(of, by)
     exceptions = _exceptions(of, by) if by.has_scope(Scope.EXCEPTIONS_READ) else []
@@ -58,19 +58,19 @@ def story(of: Ride, by: Principal) -> Story:
 
 
 def shown(ride_id: UUID, by: Principal) -> Ride | None:
-    """Read a ride in reach with the records that its page names; None: there is none.  One query."""
+    """Read a ride with the records of its page, or None.  One query."""
     rows = Ride.objects.visible_to(by).select_related("rider", "facility", "driver", "vehicle", "provider", "payer")
     return rows.filter(pk=ride_id).first()
 
 
 def changes_since(ride_id: UUID, version: int) -> list[Event]:
-    """List what happened to a ride since somebody read this version of it.  One query."""
+    """List the events of a ride since a version.  One query."""
     events = Event.objects.filter(subject_type="ride", subject_id=ride_id, sequence__gt=version)
     return list(events.order_by("sequence"))
 
 
 def own_reasons() -> dict[tuple[str, str], str]:
-    """Give the labels of the operator's own reasons that are in use, by list and code.  One query."""
+    """Return the labels of the operator's own reasons, by list and code.  One query."""
     rows = ReasonCode.objects.filter(active=True).order_by("label")
     return {(name, code): label for name, code, label in rows.values_list("reason_list", "code", "label")}
 
@@ -88,7 +88,7 @@ def _exceptions(of: Ride, by: Principal) -> list[RideException]:
 
 
 def _looks(of: Ride) -> list[AuditEntry]:
-    """Each look leaves a row: the newest ones."""
+    """The newest audit entries of reading the ride."""
     rows = AuditEntry.objects.filter(subject_type="ride", subject_id=of.pk)
     return list(rows.order_by("-at", "-id")[:MOST_LOOKS])
 
@@ -101,7 +101,7 @@ def _legs(of: Ride, by: Principal) -> list[Ride]:
 
 
 def _contacts(of: Ride, by: Principal) -> list[Contact]:
-    """Whom to call at the stops: of facilities in reach, for those who see all of a stop."""
+    """Contacts of the facilities at the stops, for readers with all fields of a stop."""
     places = [pk for pk in (of.pickup_facility_id, of.dropoff_facility_id) if pk is not None]
     if by.facility_ids is not None:
         places = [pk for pk in places if pk in by.facility_ids]

@@ -1,4 +1,4 @@
-"""Single rides with what belongs to them, and what happened to them."""
+"""Single rides with related records, and their timeline."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,7 +20,7 @@ from lib.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """What a single ride shows beyond its row."""
+    """Related records of a single ride."""
 
     external_ids: list[ExternalId] = field(default_factory=list)
     milestones: list[Milestone] = field(default_factory=list)
@@ -41,7 +41,7 @@ def ride(ride_id: UUID, by: Principal) -> Ride:
 
 
 def belongings(of: Ride) -> Belongings:
-    """Read what belongs to a ride.  Two queries, one more with a driver and one more in a trip."""
+    """Read the related records of a ride.  Two queries, one more with a driver, and one more in a trip."""
     assignments = Assignment.objects.select_related("driver")
     return Belongings(
         external_ids=external_ids_of(SubjectType.RIDE, [of.pk])[of.pk],
@@ -52,7 +52,7 @@ def belongings(of: Ride) -> Belongings:
 
 
 def belongings_of_new(ride: Ride, *, has_external_ids: bool) -> Belongings:
-    """Read what belongs to a ride that was booked a moment ago: nothing has happened to it yet.
+    """Read the related records of a new ride, which has no history yet.
 
     One query with external ids, one in a trip.
     """
@@ -70,7 +70,7 @@ def linked(ride_id: UUID, *, trip_id: UUID) -> list[UUID]:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a ride's timeline: an event, or a milestone with who says so."""
+    """One entry of a ride's timeline: an event, or a milestone with its source."""
 
     kind: str
     type: str
@@ -90,7 +90,7 @@ class Entry:
 
 
 def timeline(of: Ride) -> list[Entry]:
-    """Tell what happened to a ride in the order in which it happened.  Two queries."""
+    """Return the events and milestones of a ride by time.  Two queries."""
     events = Event.objects.filter(subject_type="ride", subject_id=of.pk)
     entries = [
         Entry("event", one.type, one.occurred_at, one.recorded_at, one.actor, sequence=one.sequence, data=one.data)
@@ -114,14 +114,14 @@ def timeline(of: Ride) -> list[Entry]:
         )
         for one in Milestone.objects.filter(ride=of)
     ]
-    # At one instant the milestone stands before the event that followed from it.
+    # At the same instant, the milestone comes before its event.
     return sorted(entries, key=lambda entry: (entry.occurred_at, entry.kind != "milestone", entry.sequence or 0))
 
 
 def rides_called(ref: str, *, by: Principal) -> RideQuerySet:
-    """Find rides in reach by our own id, whoever's reference or an id of another system, in whole; unordered.
+    """Find rides inside the data scope by id, client reference or external id, exactly; unsorted.
 
-    References and ids of other systems find nothing for those who do not see them.
+    Callers who may not see references and external ids find nothing by them.
     """
     rides = Ride.objects.visible_to(by)
     try:

@@ -1,4 +1,4 @@
-"""What it does to rides ahead that a rider needs something else."""
+"""Applies changed needs of a rider to future rides, and checks their crews again."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from apps.rides.services.eligibility_checks import recheck
 from apps.rides.services.status import Note, touch
 from lib.access import Principal
 
-# Once the rider is on board, the needs they boarded with are what happened.
+# After boarding, the needs of the ride are a record of what happened.
 BEFORE_BOARDING: Final = (
     RideStatus.REQUESTED,
     RideStatus.SCHEDULED,
@@ -39,7 +39,7 @@ _COLUMNS: Final = [
 
 @dataclass(frozen=True, slots=True)
 class AccommodationChange:
-    """The needs in force, the rides ahead that took them over, soonest first, and those whose crew no longer fits.
+    """The current needs, the future rides that got them, soonest first, and those whose crew no longer fits.
 
     Lists the rides in the caller's reach alone; the others change as well.
     """
@@ -53,7 +53,7 @@ class AccommodationChange:
 def change_accommodation(
     *, rider_id: UUID, needs: Mapping[str, Any], by: Principal, at: datetime, expected_version: int | None = None
 ) -> AccommodationChange:
-    """Change what a rider needs, hand it on to every ride they have not boarded, and check drivers and vehicles again.
+    """Change the needs of a rider and of every ride before boarding, and check drivers and vehicles again.
 
     What was said for one ride alone stays, and requests have their review reasons worked out again.  Each ride records
     `ride.updated`; a crew that no longer fits stays on it under the exception `accommodation_mismatch`.  All or
@@ -62,7 +62,7 @@ def change_accommodation(
     Raises:
         NotFound, StaleVersion, PhiNotPermitted, NeedsContradictory: see `riders.services.set_accommodation`.
     """
-    # The rider first: no ride of theirs is booked from here on, so that none keeps the needs of before.
+    # Lock the rider first, so that no ride is booked with the old needs meanwhile.
     profile = riders.set_accommodation(rider_id=rider_id, needs=needs, expected_version=expected_version, by=by, at=at)
     behind = [ride for ride in _locked(rider_id) if ride.accommodation_version != profile.number]
     behind.sort(key=lambda ride: (ride.pickup_at, ride.pk))
@@ -81,7 +81,7 @@ def change_accommodation(
 
 
 def own_needs(ride: Ride, before: Mapping[str, Any]) -> dict[str, Any]:
-    """Tell what was said for this ride alone from what followed from the rider's needs `before`.
+    """Separate the needs set for this ride from those that came from the rider's needs `before`.
 
     The mobility of a way back that is the rider's `returnMobility`, and load minutes that are those of the mobility,
     were not said for the ride.
@@ -95,14 +95,14 @@ def own_needs(ride: Ride, before: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _locked(rider_id: UUID) -> list[Ride]:
-    """Lock the rides that the rider has not boarded, in anybody's reach."""
+    """Lock the rides that the rider has not boarded, also outside the caller's data scope."""
     rows = Ride.objects.filter(rider_id=rider_id, status__in=BEFORE_BOARDING)
     related = rows.select_related("facility", "pickup_facility", "dropoff_facility", "payer", "rider")
     return list(related.select_for_update(of=("self",)).order_by("pk"))
 
 
 def _lock_crews(rides: Collection[Ride]) -> None:
-    """Take all drivers and then all vehicles in one order, so that two such changes cannot wait for each other."""
+    """Lock all drivers and then all vehicles, each by id, to avoid deadlocks."""
     people = {person for ride in rides for person in (ride.driver_id, *ride.attendant_ids) if person is not None}
     vehicles = {ride.vehicle_id for ride in rides if ride.vehicle_id is not None}
     for rows in (Driver.objects.filter(pk__in=people), Vehicle.objects.filter(pk__in=vehicles)):

@@ -1,4 +1,4 @@
-"""When the vehicle will be at the pickup, as whoever drives it says."""
+"""Estimated arrival times at the pickup, and exceptions about late arrivals at the destination."""
 
 import math
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from lib.access import Principal
 from lib.errors import InvalidInput
 
 AWAITED: Final = frozenset({RideStatus.ASSIGNED, RideStatus.EN_ROUTE})
-WORTH_SAYING: Final = timedelta(minutes=5)  # `ride.eta_changed` only then
-FARTHEST: Final = timedelta(days=1)  # beyond lie typing errors
+MIN_ETA_CHANGE: Final = timedelta(minutes=5)  # smaller changes record no `ride.eta_changed`
+FARTHEST: Final = timedelta(days=1)  # later times are typing errors
 
 
 def keep(ride: Ride, eta: datetime, *, said_at: datetime, by: Principal, at: datetime) -> None:
-    """Keep a new estimate on a locked ride and record `ride.eta_changed`; within five minutes of it nothing is new.
+    """Save a new estimate of a locked ride and record `ride.eta_changed`, unless the change is below `MIN_ETA_CHANGE`.
 
     Opens `late_pickup_predicted` when the vehicle will come after what was promised, and settles it when it will not;
     likewise `late_to_appointment` when the rider will come too late by it.
@@ -37,7 +37,7 @@ def keep(ride: Ride, eta: datetime, *, said_at: datetime, by: Principal, at: dat
     require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
     if not said_at <= eta <= said_at + FARTHEST:
         raise InvalidInput("etaPickup", _("%(field)s has to lie within a day after the report."))
-    if ride.eta_pickup_at is not None and abs(eta - ride.eta_pickup_at) < WORTH_SAYING:
+    if ride.eta_pickup_at is not None and abs(eta - ride.eta_pickup_at) < MIN_ETA_CHANGE:
         return
     ride.eta_pickup_at = eta
     note = Note(data={"etaPickup": eta.isoformat().replace("+00:00", "Z")})
@@ -51,7 +51,7 @@ def keep(ride: Ride, eta: datetime, *, said_at: datetime, by: Principal, at: dat
 
 
 def clear(ride: Ride) -> list[str]:
-    """Drop the estimate of a ride that the vehicle has reached; answer the columns to save."""
+    """Clear the estimate of a ride that the vehicle has reached; return the columns to save."""
     if ride.eta_pickup_at is None:
         return []
     ride.eta_pickup_at = None
@@ -62,19 +62,19 @@ CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # of dialysis
 
 
 def awaited_by(ride: Ride) -> datetime | None:
-    """Say by when the rider is awaited; None where nobody said."""
+    """Return when the rider is expected at the destination; None if unknown."""
     return first_awaited(ride.appointment_at, ride.discharge)
 
 
 def first_awaited(appointment_at: datetime | None, discharge: Mapping[str, Any] | None) -> datetime | None:
-    """Give the appointment, or until when the receiving side of a discharge takes the rider in: the earlier of them."""
+    """Return the earlier of the appointment and the latest admission at the destination of a discharge."""
     accept_by = ((discharge or {}).get("receiving") or {}).get("acceptBy")
     told = [appointment_at, datetime.fromisoformat(accept_by) if accept_by else None]
     return min((one for one in told if one is not None), default=None)
 
 
 def expect(ride: Ride, *, detected_by: str, by: Principal, at: datetime) -> None:
-    """Open `late_to_appointment` on a locked ride that will come too late by what is known now, or settle it.
+    """Open `late_to_appointment` on a locked ride that is predicted to be late, or settle it.
 
     Critical where a chair of dialysis would be lost.  No query while nothing is late and nothing open.
     """
@@ -96,7 +96,7 @@ def expect(ride: Ride, *, detected_by: str, by: Principal, at: datetime) -> None
 
 
 def arrived(ride: Ride, *, delivered: bool = False, by: Principal, at: datetime) -> None:
-    """Settle `late_to_appointment` of a locked ride that has reached its drop-off in time; late, once it is over."""
+    """Settle `late_to_appointment` of a locked ride at its drop-off: when it arrives in time, or when it ends."""
     awaited, reached = awaited_by(ride), ride.arrived_dropoff_at
     in_time = awaited is None or (reached is not None and reached <= awaited)
     if in_time or delivered:

@@ -1,4 +1,4 @@
-"""Bookings that are begun and not made: kept for whoever writes them until the ride is booked, or a week has passed."""
+"""Drafts of bookings, stored for their author until the ride is booked or for a week."""
 
 import json
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from apps.rides.rules.draft import RideDraft
 from apps.rides.services import booking
 from lib.access import Principal
 
-KEPT_FOR: Final = timedelta(days=7)
-MOST: Final = 50  # of one person; the oldest give way to new ones
+RETENTION: Final = timedelta(days=7)
+MOST: Final = 50  # per user; the oldest are deleted
 
 
 @transaction.atomic
 def keep(*, key: UUID, form_data: Mapping[str, str], by: Principal, at: datetime) -> BookingDraft | None:
-    """Keep a form as it stands, in place of what was kept under this key; None where its ride is booked by now.
+    """Save a form under a key, replacing an earlier draft; None if its ride is already booked.
 
     A form keeps itself while somebody types, so that it may arrive after it was sent: a ride that is booked has no
     draft.  The trail tells that a draft was begun, not of every word.
@@ -46,7 +46,7 @@ def keep(*, key: UUID, form_data: Mapping[str, str], by: Principal, at: datetime
 
 @transaction.atomic
 def book(*, draft: RideDraft, key: UUID, by: Principal, at: datetime) -> booking.Booked:
-    """Book as `booking.book` does, which says what it raises; what was kept under this key goes with it."""
+    """Book as `booking.book` does, with its errors, and delete the draft of this key."""
     _one_at_a_time(by)
     booked = booking.book(draft=draft, ride_id=key, by=by, at=at)
     BookingDraft.objects.visible_to(by).filter(key=key).delete()
@@ -55,7 +55,7 @@ def book(*, draft: RideDraft, key: UUID, by: Principal, at: datetime) -> booking
 
 @transaction.atomic
 def discard(*, draft_id: UUID, by: Principal) -> bool:
-    """Throw a draft of the caller's own away; False where there is none."""
+    """Delete a draft of the caller; False if there is none."""
     found = BookingDraft.objects.visible_to(by).filter(pk=draft_id).first()
     if found is None:
         return False
@@ -65,12 +65,12 @@ def discard(*, draft_id: UUID, by: Principal) -> bool:
 
 
 def purge(*, at: datetime) -> int:
-    """Delete what nobody has gone on with for `KEPT_FOR`; answer how many."""
-    return BookingDraft.objects.filter(saved_at__lt=at - KEPT_FOR).delete()[0]
+    """Delete drafts without changes for `RETENTION`, and return their number."""
+    return BookingDraft.objects.filter(saved_at__lt=at - RETENTION).delete()[0]
 
 
 def _one_at_a_time(by: Principal) -> None:
-    """Let one person keep and book one after the other: a lock on their own row, before those of riders and rides."""
+    """Serialize saving and booking of a user by a lock on their row, before riders and rides."""
     list(User.objects.select_for_update(no_key=True).filter(pk=cast(UUID, by.id)).values_list("pk"))
 
 

@@ -38,7 +38,7 @@ def set_odometer_start(ride: Ride, report: StatusReport) -> None:
 
 
 def set_odometer_end(ride: Ride, report: StatusReport) -> None:
-    """Take over what was read at the drop-off, and with it what was read at the pickup and only comes now.
+    """Save the readings of the drop-off, and readings of the pickup that arrive late.
 
     Raises:
         InvalidInput: the vehicle that the rider began and ended in would have driven backwards.
@@ -48,7 +48,7 @@ def set_odometer_end(ride: Ride, report: StatusReport) -> None:
         ride.odometer_end = report.odometer
     if ride.odometer_start is None or ride.odometer_end is None or ride.odometer_end >= ride.odometer_start:
         return
-    # A rescue vehicle has an odometer of its own.
+    # A rescue vehicle has its own odometer.
     if not Assignment.objects.filter(ride=ride, sequence__gt=1).exists():
         raise InvalidInput("odometer", _("%(field)s must not lie below the one read at the pickup."))
 
@@ -59,7 +59,7 @@ def set_miles(ride: Ride, report: StatusReport) -> None:
 
 
 def miles_of_the_last(ride: Ride) -> Combinable | None:
-    """Say what the last vehicle drove with the rider: after a transfer, what the first one did not.  No query."""
+    """Return the miles of the last vehicle with the rider; after a transfer, without those of the first.  No query."""
     if ride.loaded_miles is None:
         return None
     before = (
@@ -73,7 +73,7 @@ def miles_of_the_last(ride: Ride) -> Combinable | None:
 
 
 def missing_of(ride: Ride) -> list[str]:
-    """List what a ride lacks on paper, by its payer's rule."""
+    """List the missing documents of a ride, by the rule of its payer."""
     documentation = documentation_of(
         ride.payer,
         signatures=ride.signatures,
@@ -90,7 +90,7 @@ def documentation_of(
     has_odometer_start: bool,
     has_odometer_end: bool = False,
 ) -> LegDocumentation:
-    """Put what is there beside what the payer wants; None wants nothing."""
+    """Compare the documents with the rule of the payer; None requires nothing."""
     return LegDocumentation(
         signature_rule=payer.signature_rule if payer else "none",
         signers=payer.signers if payer else "any",
@@ -102,7 +102,7 @@ def documentation_of(
 
 
 def complete(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> None:
-    """Add what a repeated status report brings to a locked ride: missing readings and signatures.
+    """Add missing readings and signatures of a repeated status report to a locked ride.
 
     Saying again what is known changes nothing.  Records `ride.updated`, and settles `missing_documentation` once
     nothing is missing.

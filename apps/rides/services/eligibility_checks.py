@@ -1,4 +1,4 @@
-"""Overrides: soft rules give way to somebody who may override and says why."""
+"""Checks of driver and vehicle for a ride, and overrides of soft rules with a reason."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ from lib.scopes import Scope
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """That soft rules are to give way, and why."""
+    """A request to override soft rules, with its reason."""
 
     wanted: bool = False
     reason: str = ""
 
 
 def require_override_right(override: Override, by: Principal) -> None:
-    """Check an override that is needed.
+    """Check that a needed override is allowed.
 
     Raises:
         ScopeMissing: the caller may not override.
@@ -46,7 +46,7 @@ def require_override_right(override: Override, by: Principal) -> None:
 
 
 class AssignmentRejected(DomainError):
-    """Checks stand against this driver and vehicle; the details list all of them, hard ones first."""
+    """Checks of this driver and vehicle failed; the details list all violations, hard ones first."""
 
     code = Code.ASSIGNMENT_REJECTED
 
@@ -67,7 +67,7 @@ class AssignmentRejected(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """Who would drive, with what; their rows are locked."""
+    """Driver, vehicle and attendants of an assignment, locked."""
 
     driver: Driver
     vehicle: Vehicle
@@ -86,7 +86,7 @@ class Crew:
 
 
 def locked_crew(*, driver_id: UUID, vehicle_id: UUID, attendant_ids: Collection[UUID], by: Principal) -> Crew:
-    """Lock drivers by id and then the vehicle, within the caller's reach.  One round trip.
+    """Lock drivers by id and then the vehicle, inside the caller's data scope.  One round trip.
 
     Raises:
         InvalidInput: one of them is not there, or somebody is named twice.
@@ -105,7 +105,7 @@ def locked_crew(*, driver_id: UUID, vehicle_id: UUID, attendant_ids: Collection[
 
 
 def judge(ride: Ride, crew: Crew, *, by: Principal, at: datetime, picked_up_at: Place | None = None) -> list[Violation]:
-    """List what stands against a locked crew on a locked ride; rides that `by` cannot see count, but are not named.
+    """List the violations of a locked crew on a locked ride; rides that `by` cannot see count, but are not named.
 
     One round trip, one for the rider who is not loaded, and one where the caller does not see everything.
     """
@@ -122,7 +122,7 @@ def judge(ride: Ride, crew: Crew, *, by: Principal, at: datetime, picked_up_at: 
 
 
 def require_fit(found: list[Violation], override: Override, by: Principal) -> list[str]:
-    """Refuse unless nothing stands against it, or soft violations alone are overridden; answer which codes were.
+    """Refuse an assignment with violations, unless all are soft and overridden; return the overridden codes.
 
     Raises:
         AssignmentRejected: a hard violation, or a soft one and no override.
@@ -136,7 +136,7 @@ def require_fit(found: list[Violation], override: Override, by: Principal) -> li
     return list(dict.fromkeys(violation.code.value for violation in found))
 
 
-# Which exception tells of a hard violation: the rider needs another crew, or the crew may not be on the road that day.
+# Exceptions of hard violations: the rider needs another crew, or the crew may not drive that day.
 _OPENED_BY: Final[Mapping[ViolationCode, ExceptionType]] = {
     ViolationCode.VEHICLE_NOT_SUITABLE: ExceptionType.ACCOMMODATION_MISMATCH,
     ViolationCode.DRIVER_NOT_QUALIFIED: ExceptionType.ACCOMMODATION_MISMATCH,
@@ -150,7 +150,7 @@ _OPENED_BY: Final[Mapping[ViolationCode, ExceptionType]] = {
 
 
 def recheck(ride: Ride, *, by: Principal, at: datetime, detected_by: str) -> bool:
-    """Check the assignment of a locked ride; answer whether it still fits.
+    """Check the assignment of a locked ride, and return whether it still fits.
 
     Driver and vehicle stay either way: where the rider needs others, `accommodation_mismatch` opens; where they may
     not be on the road that day, `credential_lapse`, critical once the day has come.  What holds again is settled.  A

@@ -1,8 +1,8 @@
 """Escalation of released riders and discharges without a driver: who is notified, and when.
 
-The desk shows the exception to dispatchers from its first step on.  The later steps tell people who do not sit before
-it: planners of the facility, supervisors, and with the last one planners again.  Contacts of a facility have a phone
-and no mail: the page of the last step names them, to be called.  The first step of all is `preferred.offer`.
+The exception queue shows the exception to dispatchers from the first step.  Later steps alert planners of the facility,
+supervisors, and with the last step planners again.  Contacts of a facility have a phone and no e-mail: the page of the
+last step lists them.  Before the first step, preferred drivers get offers (`offers`).
 """
 
 from collections.abc import Iterable
@@ -17,13 +17,13 @@ from lib.messages import Message, Text
 from lib.messages import gettext_lazy as _
 from lib.scopes import Scope
 
-TOLD: Final = "told"  # in the details of an exception: who was notified
+NOTIFIED: Final = "told"  # in the details of an exception: who was notified
 TYPES: Final = (ExceptionType.UNASSIGNED_AT_RISK, ExceptionType.NO_DRIVER_AVAILABLE)
 _KIND: Final = "no_driver"
 
 
-class _Telling(NamedTuple):
-    told: tuple[str, ...]  # everybody notified so far, for the details of the exception
+class _Notice(NamedTuple):
+    recipients: tuple[str, ...]  # everybody notified so far, for the details of the exception
     scope: Scope | None  # of the people notified by this step; None: only dispatch
     severity: str
     text: Text
@@ -31,8 +31,8 @@ class _Telling(NamedTuple):
 
 _RISK: Final = ExceptionType.UNASSIGNED_AT_RISK
 _BY_STEP: Final = {
-    (_RISK, 1): _Telling(("dispatcher",), None, "", ""),
-    (_RISK, 2): _Telling(
+    (_RISK, 1): _Notice(("dispatcher",), None, "", ""),
+    (_RISK, 2): _Notice(
         ("dispatcher", "planner"),
         Scope.RIDES_WRITE,
         Alert.Severity.WARNING,
@@ -41,13 +41,13 @@ _BY_STEP: Final = {
             "another way, or stay."
         ),
     ),
-    (_RISK, 3): _Telling(
+    (_RISK, 3): _Notice(
         ("dispatcher", "planner", "supervisor"),
         Scope.RIDES_CORRECT,
         Alert.Severity.CRITICAL,
         _("Dispatch has not found a driver."),
     ),
-    (ExceptionType.NO_DRIVER_AVAILABLE, 1): _Telling(
+    (ExceptionType.NO_DRIVER_AVAILABLE, 1): _Notice(
         ("dispatcher", "planner", "supervisor"),
         Scope.RIDES_WRITE,
         Alert.Severity.CRITICAL,
@@ -56,35 +56,35 @@ _BY_STEP: Final = {
 }
 
 
-def told_by(type_: ExceptionType, level: int) -> list[str]:
+def notified_by(type_: ExceptionType, level: int) -> list[str]:
     """Return who has been notified by this step."""
-    return list(_BY_STEP[type_, level].told)
+    return list(_BY_STEP[type_, level].recipients)
 
 
-def tell(
+def notify(
     ride_id: UUID, facility_id: UUID | None, type_: ExceptionType, level: int, *, minutes: int, at: datetime
 ) -> None:
     """Notify the people of this step; `minutes` is how long the ride has waited.  At most one insert.
 
-    A ride of no facility has no planners: whoever is told of it would be those of all others.
+    Planners are not notified of a ride without a facility: without a facility, the alert would go to all planners.
     """
-    telling = _BY_STEP[type_, level]
-    if telling.scope is None or (facility_id is None and telling.scope is Scope.RIDES_WRITE):
+    notice = _BY_STEP[type_, level]
+    if notice.scope is None or (facility_id is None and notice.scope is Scope.RIDES_WRITE):
         return
     alerts.raise_alert(
         kind=_KIND,
-        severity=telling.severity,
-        scope=telling.scope,
+        severity=notice.severity,
+        scope=notice.scope,
         key=_key(ride_id, type_, level),
         title=Message(_("No driver for a ride that has waited %(minutes)s minutes"), {"minutes": minutes}),
-        text=[telling.text],
+        text=[notice.text],
         path=f"/console/rides/{ride_id}/",
         facility_id=facility_id,
         at=at,
     )
 
 
-def over(ride_ids: Iterable[UUID], *, at: datetime) -> None:
+def resolve_alerts(ride_ids: Iterable[UUID], *, at: datetime) -> None:
     """Resolve the alerts of these rides: they have a driver, or nobody waits.  One update."""
     alerts.resolve(*(_key(ride_id, *step) for ride_id in ride_ids for step in _BY_STEP), at=at)
 

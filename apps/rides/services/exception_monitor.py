@@ -48,8 +48,8 @@ from lib.ids import uuid7
 log = logging.getLogger(__name__)
 
 RIDES_AT_ONCE: Final = 1_000
-SETS: Final = 20  # of one run; the next one is seconds away
-NOT_BEFORE: Final = timedelta(minutes=5)  # one that cannot be judged is tried again
+SETS: Final = 20  # per run; the next run is seconds later
+RETRY_AFTER: Final = timedelta(minutes=5)  # for a ride whose evaluation failed
 _UNUSED: Final = "will_call_not_used"
 _MOVED: Final = frozenset(
     {
@@ -62,7 +62,7 @@ _MOVED: Final = frozenset(
 _LAPSE: Final = ExceptionType.CREDENTIAL_LAPSE
 _UNSETTLED: Final = (ExceptionStatus.OPEN.value, ExceptionStatus.ACKNOWLEDGED.value)
 
-# Rides that others are changing are not waited for, so that nobody waits for each other.
+# Skips locked rides, to avoid deadlocks.
 _REACHED: Final = """
     r.next_check_at > %(at)s AND r.next_check_at <= %(until)s
     AND (r.facility_id = ANY(%(facilities)s) OR r.pickup_facility_id = ANY(%(facilities)s))
@@ -104,7 +104,7 @@ _PUT_OFF: Final = """
 
 
 class Opening(NamedTuple):
-    """An exception to open; `due_at` is when it gets worse."""
+    """An exception to open; `due_at` is when its severity rises."""
 
     type: ExceptionType
     severity: ExceptionSeverity
@@ -114,14 +114,14 @@ class Opening(NamedTuple):
 
 
 class Change(NamedTuple):
-    """An unsettled exception that has become another one of its type."""
+    """An unsettled exception with a new severity, level or details."""
 
     known: Known
     to: Opening
 
 
 class Settlement(NamedTuple):
-    """An unsettled exception whose cause has gone."""
+    """An unsettled exception to resolve."""
 
     known: Known
     code: ResolutionCode
@@ -130,7 +130,7 @@ class Settlement(NamedTuple):
 
 @dataclass(slots=True)
 class ExceptionChanges:
-    """What a look at a locked ride has come to, and when to look again; `unsettled` are its exceptions before."""
+    """The result of evaluating a locked ride, and its next evaluation; `unsettled` are its exceptions before."""
 
     ride: Watched
     unsettled: Sequence[Known]
@@ -144,7 +144,7 @@ class ExceptionChanges:
 
 
 class _Left(NamedTuple):
-    """What a look leaves to be done by itself: legs that are over unused, rides to offer since when."""
+    """Work after the set: unused legs to cancel, and rides to offer with the time since when."""
 
     unused: list[UUID]
     offered: dict[UUID, datetime]
@@ -155,7 +155,7 @@ class _Left(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A step of the ladder that a ride has come to."""
+    """An escalation step that a ride has reached."""
 
     ride: Watched
     type: ExceptionType
@@ -164,7 +164,7 @@ class _Step(NamedTuple):
 
 
 def watch(*, by: Principal, at: datetime) -> int:
-    """Look at the rides that are due, and answer how many were looked at.  Any number of workers may run it at once.
+    """Evaluate the rides that are due, and return their number.  Several workers can run it at once.
 
     A set at a time, each in its own transaction.  A ride that somebody is changing is left for the next run; one that
     cannot be judged is put off by five minutes and is in the way of no other.
@@ -174,7 +174,7 @@ def watch(*, by: Principal, at: datetime) -> int:
     for _ in range(SETS):
         try:
             found, left = _look_at_due(by=by, at=at)
-        except Exception:  # whatever it is, it may be one ride's alone
+        except Exception:  # any error, possibly of one ride
             log.exception("rides not watched together")
             found, left = _one_by_one(by=by, at=at)
         for ride_id in left.unused:
@@ -206,27 +206,27 @@ def _look_at_one(ride_id: UUID, *, by: Principal, at: datetime) -> _Left:
 
 
 def _guarded(ride_id: UUID, act: Any, *, at: datetime) -> None:
-    """Do this in a transaction; put the ride off where it fails."""
+    """Run a step in a transaction; postpone the ride if it fails."""
     try:
         with transaction.atomic():
             act()
-    except Exception:  # whatever it is, it is this ride's alone
+    except Exception:  # any error of this ride: the others continue
         log.exception("ride not watched", extra={"ride_id": str(ride_id)})
         with transaction.atomic():
             if monitored_rides.lock_one(ride_id, at=at):
-                put_off(ride_id, until=at + NOT_BEFORE)
+                put_off(ride_id, until=at + RETRY_AFTER)
 
 
 def _offer(ride_id: UUID, *, since: datetime, by: Principal, at: datetime) -> None:
-    """Ask whom the rider prefers; where that fails the ladder goes on, and the next look asks again."""
+    """Offer the ride to preferred drivers; if that fails, escalation continues and the next evaluation tries again."""
     try:
         offers.offer_to_preferred_drivers(ride_id, since=since, by=by, at=at)
-    except Exception:  # whatever it is, it is this ride's alone
+    except Exception:  # any error of this ride: the others continue
         log.exception("ride not offered", extra={"ride_id": str(ride_id)})
 
 
 def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
-    """Write down what stands for locked rides; answer what is left to do: unused legs, which stay due, and offers."""
+    """Evaluate locked rides and save the results; return the remaining work: unused legs and offers."""
     if not rides:
         return _Left([], {})
     terms, known = monitored_rides.terms_of(rides), monitored_rides.exceptions_of([ride.id for ride in rides])
@@ -236,21 +236,21 @@ def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
     for ride in rides:
         try:
             outcome = _outcome(ride, terms[ride.id], known.get(ride.id, []), steps, left, at)
-        except Exception:  # a word in its JSON that nobody expected
+        except Exception:  # unexpected JSON of one ride
             log.exception("ride not judged", extra={"ride_id": str(ride.id)})
-            outcome = ExceptionChanges(ride, [], next_check_at=at + NOT_BEFORE)
+            outcome = ExceptionChanges(ride, [], next_check_at=at + RETRY_AFTER)
         if outcome is not None:
             outcomes.append(outcome)
     apply(outcomes, by=by, at=at)
     for step in steps:
-        escalation.tell(step.ride.id, step.ride.facility_id, step.type, step.level, minutes=step.minutes, at=at)
+        escalation.notify(step.ride.id, step.ride.facility_id, step.type, step.level, minutes=step.minutes, at=at)
     return left
 
 
 def _outcome(
     ride: Watched, terms: Terms, known: Sequence[Known], steps: list[_Step], left: _Left, at: datetime
 ) -> ExceptionChanges | None:
-    """Say what a look comes to; None: its will-call is over unused.  Adds to `steps` of the ladder, and to `left`."""
+    """Evaluate a ride; None: an unused will-call leg.  Adds to escalation `steps` and to `left`."""
     outlook = evaluate(ride.facts, terms, at)
     if outlook.ends_unused:
         left.unused.append(ride.id)
@@ -265,7 +265,7 @@ def _outcome(
             continue
         details: dict[str, Any] = {}
         if type_ in escalation.TYPES and on_ladder_since(ride.facts, terms) is not None:
-            details[escalation.TOLD] = escalation.told_by(type_, finding.level)
+            details[escalation.NOTIFIED] = escalation.notified_by(type_, finding.level)
             new_steps += _steps(ride, terms, type_, finding, present)
         to = Opening(type_, finding.severity, finding.level, finding.next_at, details)
         if present is None:
@@ -282,12 +282,12 @@ def _outcome(
 
 
 def _is_put_aside(known: Sequence[Known], type_: ExceptionType, finding: Finding) -> bool:
-    """Say whether a person has closed an exception of the type since this one stands, at this severity."""
+    """Check whether a person has closed an exception of the type since the finding began, at this severity."""
     return any(one.type == type_ and one.resolved_at is not None and one.resolved_at > finding.since for one in known)
 
 
 def _steps(ride: Watched, terms: Terms, type_: ExceptionType, finding: Finding, present: Known | None) -> list[_Step]:
-    """List the steps that the ride has come to since it was looked at last: a look may come late."""
+    """List the escalation steps since the last evaluation, which may be several after a delay."""
     minutes = terms.ladder[1:4] if type_ is ExceptionType.UNASSIGNED_AT_RISK else terms.ladder[4:]
     first = present.level if present is not None else 0
     return [_Step(ride, type_, level, minutes[level - 1]) for level in range(first + 1, finding.level + 1)]
@@ -303,9 +303,9 @@ def _settle(one: Known, outcome: ExceptionChanges, findings: dict[ExceptionType,
 
 
 def _sharpen(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
-    """Make it critical that a crew may not be on the road, once the ride's day has come.
+    """Raise `credential_lapse` to critical once the day of the ride has begun.
 
-    That it may not was found when somebody changed ride or crew; the clock alone knows of the day.
+    The exception itself is opened when the ride or its crew changes.
     """
     ride = outcome.ride
     if one.type != _LAPSE or one.severity == ExceptionSeverity.CRITICAL or ride.facts.status not in OPEN:
@@ -318,9 +318,9 @@ def _sharpen(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
 
 
 def _decide(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
-    """Keep a leg that nobody decided about in time.
+    """Keep a leg without a decision in time.
 
-    Not one that somebody has taken on, nor one that is cancelled: its rider may have no way home.
+    Not if the exception is acknowledged or the leg is canceled: the rider may have no way home.
     """
     if one.due_at is None or one.status != ExceptionStatus.OPEN or outcome.ride.facts.status not in OPEN:
         return
@@ -331,7 +331,7 @@ def _decide(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
 
 
 def _end_unused(ride_id: UUID, *, by: Principal, at: datetime) -> None:
-    """Cancel a will-call leg that nobody released and whose rider was never brought."""
+    """Cancel a will-call leg that was not released and whose rider was never brought."""
     ride = locked(ride_id, by)
     rides = monitored_rides.lock_one(ride_id, at=at)
     if not rides or not evaluate(rides[0].facts, monitored_rides.terms_of(rides)[ride_id], at).ends_unused:
@@ -344,7 +344,7 @@ def _end_unused(ride_id: UUID, *, by: Principal, at: datetime) -> None:
 
 @transaction.atomic
 def follow_settings(*, at: datetime) -> None:
-    """Let rides that wait be looked at anew where the settings of their facilities have changed.
+    """Make waiting rides of facilities with changed settings due again.
 
     One query where none has.  Where somebody is changing such a ride just now, the next run goes over them again.
     """
@@ -370,7 +370,7 @@ def follow_settings(*, at: datetime) -> None:
 
 
 def apply(outcomes: Sequence[ExceptionChanges], *, by: Principal, at: datetime) -> None:
-    """Write what looks at locked rides have come to, with one event for each exception that it concerns.
+    """Save the results of evaluating locked rides, with one event per changed exception.
 
     At most four statements and two COPYs, however many rides there are.
 
@@ -387,11 +387,11 @@ def apply(outcomes: Sequence[ExceptionChanges], *, by: Principal, at: datetime) 
     events.record_all([event for one in told for event in _events(one, ids, at=at)], by=by)
     over = [one.ride.id for one in told if any(settled.known.on_ladder for settled in one.settled)]
     if over:
-        escalation.over(over, at=at)
+        escalation.resolve_alerts(over, at=at)
 
 
 def put_off(ride_id: UUID, *, until: datetime) -> None:
-    """Look at a locked ride again at `until` and not before."""
+    """Postpone the evaluation of a locked ride until `until`."""
     _write(_PUT_OFF, ids=[ride_id], next_check_at=[until])
 
 
@@ -496,7 +496,7 @@ def _events(
     for change in one.changed:
         known, to = change
         shown = exceptions.shown_of(known.id, known.type, to.severity.value, status=known.status, due_at=to.due_at)
-        # What has become less of a matter asks nobody to act.
+        # A lower severity needs no action.
         told.append((exceptions.event_of(to.severity) if _is_worse(change) else exceptions.NOTED, shown))
     for to in one.opened:
         opened, id_ = ExceptionStatus.OPEN.value, ids[one.ride.id, to.type]

@@ -306,8 +306,8 @@ def _close(
     _save(exception, columns, at=at)
     if ride is not None:
         _recount(ride)
-        if escalation.TOLD in exception.details:
-            escalation.over([ride.pk], at=at)
+        if escalation.NOTIFIED in exception.details:
+            escalation.resolve_alerts([ride.pk], at=at)
     _record_event(ride, exception, RESOLVED, by=by, at=at, also=_COUNTERS)
 
 

@@ -1,4 +1,4 @@
-"""What it does to rides that a driver or a vehicle drops out."""
+"""Changes of drivers and vehicles that affect their rides: activation, suspension, out of service."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ TRIES = 5
 
 
 class RidesKeepComing(DomainError):
-    """The driver was given further rides while these were being released."""
+    """The driver was assigned to further rides while these were released."""
 
     code = Code.RESOURCE_BUSY
     template = _("The driver is being given rides right now; try again.")
 
 
 class _MissedOne(Exception):
-    """A ride was assigned between listing and locking; what was locked has to be let go first."""
+    """A ride was assigned between listing and locking; the locks have to be released before a retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriverChange:
-    """A driver as changed, the rides this touches, soonest first, and those that lost the driver."""
+    """A changed driver, the affected rides, soonest first, and those that were unassigned."""
 
     driver: Driver
     affected_ride_ids: list[UUID]
@@ -58,7 +58,7 @@ def change_activation(
     by: Principal,
     at: datetime,
 ) -> DriverChange:
-    """Activate, suspend or retire a driver; list the rides given to them and, if wanted, take them off those.
+    """Activate, suspend or retire a driver; list the assigned rides and unassign them on request.
 
     Affected are rides that they drive or attend and that are not over; released are those on which they have not set
     out: with a ride under way a dispatcher decides.  All or nothing.  Rides outside the caller's scope are released
@@ -87,7 +87,7 @@ def change_activation(
 def change_vehicle_status(
     *, vehicle_id: UUID, to: str, reason: str, expected_version: int | None = None, by: Principal, at: datetime
 ) -> VehicleChange:
-    """Put a vehicle in or out of service; list the rides that it was to drive, soonest first.
+    """Put a vehicle in or out of service; list its assigned rides, soonest first.
 
     Raises:
         NotFound, StaleVersion: see `apps.fleet.services.vehicles.change_status`.

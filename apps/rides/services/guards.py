@@ -1,4 +1,4 @@
-"""Ask the guards of a transition about a locked ride and its report."""
+"""Evaluates the guards of a transition for a locked ride and its report."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -46,7 +46,7 @@ class GuardFailed(DomainError):
 def require(
     guards: Sequence[Guard], ride: Ride, report: StatusReport, *, occurred_at: datetime, by: Principal
 ) -> list[str]:
-    """Refuse the step unless its guards are met, or the soft ones are overridden; answer what was overridden.
+    """Refuse a transition whose guards are not met, unless all are soft and overridden; return the overridden ones.
 
     Raises:
         GuardFailed: a hard guard is not met, or a soft one and there is no override.
@@ -64,7 +64,7 @@ def require(
 
 
 def facts_of(guards: Sequence[Guard], ride: Ride, report: StatusReport, *, occurred_at: datetime) -> Facts:
-    """Gather what these guards look at; queries only for what they ask about."""
+    """Read the facts that these guards need, and no others."""
     owner = ride.facility or ride.pickup_facility
     departs = Guard.CREDENTIALS_VALID in guards or Guard.VEHICLE_IN_SERVICE in guards
     activation, vehicle_status = _standing(ride) if departs else ("", "")
@@ -101,16 +101,16 @@ def _contact_attempts(ride: Ride) -> tuple[ContactAttempt, ...]:
 
 
 def _standing(ride: Ride) -> tuple[str, str]:
-    """Read whether driver and vehicle are on the road at all: activation and status, "" where there is none."""
+    """Return activation of the driver and status of the vehicle, "" if there is none."""
     columns = Ride.objects.filter(pk=ride.pk).values_list("driver__activation", "vehicle__status")
     activation, vehicle_status = columns.get()
     return activation or "", vehicle_status or ""
 
 
 def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[Template, ...]:
-    """Name what keeps driver or vehicle off the road on the local day of the step.  One query."""
+    """List missing or expired credentials of driver and vehicle on the local day of the transition.  One query."""
     today = occurred_at.astimezone(ZoneInfo(ride.timezone)).date()
-    # Whoever is to depart has both: `ride_underway_has_driver_and_vehicle`.
+    # Rides about to depart have both: `ride_underway_has_driver_and_vehicle`.
     driver_id, vehicle_id = cast(UUID, ride.driver_id), cast(UUID, ride.vehicle_id)
     credentials = active_credentials([driver_id], [vehicle_id])
     gaps = [

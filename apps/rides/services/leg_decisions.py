@@ -38,7 +38,11 @@ class NothingAsked(DomainError):
 
 def asks(exception: RideException) -> bool:
     """Check that an exception asks the planner: it is unsettled and escalated beyond dispatch."""
-    return exception.resolved_at is None and exception.type in escalation.TYPES and escalation.TOLD in exception.details
+    return (
+        exception.resolved_at is None
+        and exception.type in escalation.TYPES
+        and escalation.NOTIFIED in exception.details
+    )
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""The list of rides: reads a page, and leaves a row in the audit trail (docs/adr/0007)."""
+"""The list of rides: reads a page and writes an audit entry (docs/adr/0007)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _FACTS = len(Facts._fields)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which page of which rides.  `after` is the sort key and id of the last row seen."""
+    """Filters and page of a request.  `after` is the sort key and id of the last row of the previous page."""
 
     filters: Mapping[str, Any]
     sort: str

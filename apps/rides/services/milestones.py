@@ -1,4 +1,4 @@
-"""Moments of a ride with their provenance: who said so, when, from where."""
+"""Milestones of a ride with their source, time and place of reporting."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -16,12 +16,12 @@ from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
 from lib.messages import Message, lowered
 
-CLOCK_TOLERANCE = timedelta(minutes=2)  # how far a device's clock may run ahead of ours
+CLOCK_TOLERANCE = timedelta(minutes=2)  # how far the clock of a device may be ahead
 ENTERED_LATE = timedelta(
     days=1
 )  # a ride that has been driven may be booked a day later, with what happened before that
 
-# In the order in which they happen, with the column of the ride that repeats them.
+# In sequence, with the column of the ride that has the same time.
 COLUMN_OF: Final = {
     Milestone.Type.DEPARTED: "departed_at",
     Milestone.Type.ARRIVED_PICKUP: "arrived_pickup_at",
@@ -34,7 +34,7 @@ _AT_DROPOFF: Final = frozenset({Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.D
 
 
 class MilestoneOutOfOrder(DomainError):
-    """The moment lies before the ride or one that comes first, after one that comes later, or in the future."""
+    """The time is before the ride or an earlier milestone, after a later milestone, or in the future."""
 
     code = Code.MILESTONE_OUT_OF_ORDER
 
@@ -44,7 +44,7 @@ class MilestoneOutOfOrder(DomainError):
 
 
 def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *, at: datetime) -> None:
-    """Refuse a moment that cannot be true beside the ones recorded.
+    """Refuse a milestone whose time contradicts recorded ones.
 
     Raises:
         MilestoneOutOfOrder: as above.
@@ -52,7 +52,7 @@ def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *,
     field = "readyAt" if milestone is Milestone.Type.READY else "occurredAt"
     if occurred_at > at + CLOCK_TOLERANCE:
         raise MilestoneOutOfOrder(_("%(field)s lies more than two minutes in the future."), field=field)
-    # Timing, waits and the time for corrections follow from the moment: it cannot be of before there was a ride.
+    # Timing, waits and the period for corrections depend on the time: it must not be before the booking.
     if occurred_at < min(ride.requested_at, ride.pickup_at - ENTERED_LATE):
         raise MilestoneOutOfOrder(_("%(field)s lies before the ride was asked for."), field=field)
     if milestone not in COLUMN_OF:
@@ -70,7 +70,7 @@ def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *,
 
 
 def check_ending(ride: Ride, occurred_at: datetime, *, at: datetime) -> None:
-    """Refuse an ending, or another decision, dated before what the ride has been through: its timing follows from it.
+    """Refuse an outcome or other decision dated before recorded milestones, because its timing depends on it.
 
     Raises:
         MilestoneOutOfOrder: it lies before a recorded moment or in the future.
@@ -79,7 +79,7 @@ def check_ending(ride: Ride, occurred_at: datetime, *, at: datetime) -> None:
 
 
 def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, at: datetime) -> list[str]:
-    """Write one milestone of a locked ride and set the column that repeats it; answer the columns to save.
+    """Save a milestone of a locked ride and set its column; return the columns to save.
 
     A second word on the same moment voids the first and is marked as edited; contact attempts add up instead.
 
@@ -90,7 +90,7 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
     check_order(ride, milestone, report.occurred_at, at=at)
     column = COLUMN_OF.get(milestone)
     adds_up = milestone is Milestone.Type.CONTACT_ATTEMPT
-    # The column repeats the milestone that counts: while it is empty there is none to void.
+    # An empty column means that there is no milestone to void.
     first = column is not None and getattr(ride, column) is None
     voided = 0 if adds_up or first else void(ride, [milestone])
     place = report.place
@@ -115,36 +115,36 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
 
 
 def has_passed(ride: Ride, milestone: Milestone.Type) -> bool:
-    """Say whether this moment of the road, or a later one, is recorded: a word on it now moves no status."""
+    """Check whether this milestone or a later one is recorded, so that a report no longer changes the status."""
     order = list(COLUMN_OF)
     return any(getattr(ride, COLUMN_OF[one]) is not None for one in order[order.index(milestone) :])
 
 
 def missing(ride: Ride) -> list[Milestone.Type]:
-    """List the moments of the road that nobody has reported though a later one is recorded."""
+    """List unreported milestones before a recorded one."""
     order = list(COLUMN_OF)
     recorded = [one for one in order if getattr(ride, COLUMN_OF[one]) is not None]
     return [one for one in order if recorded and order.index(one) < order.index(recorded[-1]) and one not in recorded]
 
 
 def is_known(ride: Ride, report: MilestoneReport) -> bool:
-    """Say whether this very moment has been recorded: a device repeats what it is not sure has arrived.  One query."""
+    """Check whether the same milestone is recorded: devices repeat unconfirmed reports.  One query."""
     said = Milestone.objects.filter(ride=ride, type=report.type, occurred_at=report.occurred_at, voided=False)
     return said.filter(contacted=report.contacted).exists()
 
 
 def void(ride: Ride, types: list[Milestone.Type]) -> int:
-    """Void the milestones of these types that count, keep the rows, and answer how many there were."""
+    """Void the current milestones of these types, and return their number."""
     return Milestone.objects.filter(ride=ride, type__in=types, voided=False).update(voided=True)
 
 
 def stop_of(milestone: Milestone.Type) -> str | None:
-    """Name the stop at which a moment happens, as the ride does: "pickup", "dropoff", or None for the road."""
+    """Return the stop of a milestone: "pickup", "dropoff", or None between them."""
     return "pickup" if milestone in _AT_PICKUP else "dropoff" if milestone in _AT_DROPOFF else None
 
 
 def distance_from_stop(ride: Ride, milestone: Milestone.Type, report: MilestoneReport) -> int | None:
-    """Measure in meters how far from its stop a moment was reported; None where either place is not known."""
+    """Return the distance in meters from the stop at which it was reported; None if unknown."""
     name = stop_of(milestone)
     if report.place is None or name is None:
         return None
@@ -158,7 +158,7 @@ MISMATCH_METERS: Final = 250  # `address_problem`
 
 
 def check_reported_location(ride: Ride, moment: MilestoneReport, *, by: Principal, at: datetime) -> None:
-    """Open `address_problem` on a locked ride where a moment at a stop was reported from too far off.
+    """Open `address_problem` on a locked ride if a milestone at a stop was reported from too far away.
 
     A better word on the same moment, from near enough, settles it.  No query where the distance is not known, or is
     small and nothing open.
@@ -181,7 +181,7 @@ def check_reported_location(ride: Ride, moment: MilestoneReport, *, by: Principa
 
 
 def settle_address_exceptions(ride: Ride, stops: Collection[str], *, by: Principal, at: datetime) -> None:
-    """Settle `address_problem` of a locked ride about one of these stops ("pickup", "dropoff"), which were changed."""
+    """Settle `address_problem` of a locked ride about one of these changed stops ("pickup", "dropoff")."""
     if ride.open_exception_count:
         _settle(ride, "stop", stops, by=by, at=at)
 

@@ -1,4 +1,4 @@
-"""Answers to offers: a driver takes the ride, declines it, or says nothing in time.
+"""Offers to drivers: accept, decline, expire, and offering to preferred drivers.
 
 An offer is in reach of the provider it was made to, though the ride has no provider yet; that is shown to it, for it to
 decide by, and can be changed by it once it has accepted.
@@ -29,11 +29,11 @@ from lib.access import Principal
 from lib.errors import Code, DomainError, InvalidInput, NotFound, ScopeMissing, StaleVersion
 from lib.scopes import Scope
 
-EXPIRED_AT_ONCE = 100  # offers looked at in one run of the task; the next run is a second away
+EXPIRED_AT_ONCE = 100  # offers per run of the task, which runs every second
 
 
 class OfferOver(DomainError):
-    """The time to respond has passed; the ride may be with somebody else."""
+    """The offer has expired; the ride may have another driver."""
 
     code = Code.ASSIGNMENT_CONFLICT
     template = _("The time to respond to this offer has passed.")
@@ -48,7 +48,7 @@ def accept(
     by: Principal,
     at: datetime,
 ) -> Assignment:
-    """Take an offered ride: the checks are made again, and other offers are withdrawn.
+    """Accept an offer after repeating the checks, and withdraw other offers.
 
     `assignment_id` may be left out where one offer alone is open.  What was overridden with the offer stays so.
 
@@ -85,7 +85,7 @@ def decline(
     by: Principal,
     at: datetime,
 ) -> Assignment:
-    """Turn an offer down; the ride stays as it is and the dispatcher hears of it (`assignment_declined`).
+    """Decline an offer; the ride stays as it is, and `assignment_declined` is opened.
 
     Raises:
         NotFound, StaleVersion, InvalidInput, ScopeMissing: as `accept`.
@@ -100,7 +100,7 @@ def decline(
 
 
 def expire_due(*, by: Principal, at: datetime) -> int:
-    """End the offers that nobody answered in time, each in a transaction of its own; answer how many.
+    """Expire unanswered offers, each in its own transaction, and return their number.
 
     A ride that somebody is changing right now is left for the next run.
     """
@@ -122,7 +122,7 @@ def _expire(offer_id: UUID, *, by: Principal, at: datetime) -> bool:
 
 
 def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal, expected_version: int | None) -> Assignment:
-    """Lock the ride of an offer made to a provider in reach, and read the offer."""
+    """Lock the ride of an offer to a provider inside the data scope, and read the offer."""
     rides = Ride.objects.filter(pk=ride_id)
     if by.facility_ids is not None:
         rides = rides.filter(facility_id__in=by.facility_ids)
@@ -136,7 +136,7 @@ def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal, expe
         offers = offers.filter(pk=assignment_id)
     found = list(offers[:2])
     if not found:
-        # To those who cannot see the ride it is the ride that is not there, whoever has an offer of it.
+        # Callers who cannot see the ride get the same error as for a missing ride.
         raise NotFound(_("offer") if Ride.objects.visible_to(by).filter(pk=ride_id).exists() else _("ride"))
     if expected_version is not None and expected_version != ride.version:
         raise StaleVersion(ride.version)
@@ -178,7 +178,7 @@ _METHOD: Final = Assignment.Method.PREFERRED_DRIVER
 
 
 def rides_with_preferred_drivers(ride_ids: Collection[UUID]) -> list[UUID]:
-    """Keep the rides whose rider, or order, prefers some drivers.  One query, none for no rides."""
+    """Return the rides whose rider or standing order has preferred drivers.  One query, none without rides."""
     if not ride_ids:
         return []
     wished = ~Q(preferred_driver_ids=[]) | ~Q(rider__preferred_driver_ids=[])
@@ -186,7 +186,7 @@ def rides_with_preferred_drivers(ride_ids: Collection[UUID]) -> list[UUID]:
 
 
 def offer_to_preferred_drivers(ride_id: UUID, *, since: datetime, by: Principal, at: datetime) -> int:
-    """Offer a ride to every preferred driver against whom nothing stands; answer how many were asked.
+    """Offer a ride to every preferred driver without violations, and return their number.
 
     Who has been asked since `since` is not asked again.  Each offer is a transaction of its own, as each locks a driver
     and a vehicle.
@@ -214,6 +214,6 @@ def _ask(ride_id: UUID, driver_id: UUID, vehicle_id: UUID, *, since: datetime, b
                 return False
             crew: dict[str, Any] = {"driver_id": driver_id, "vehicle_id": vehicle_id}
             assignment.assign(ride_id=ride_id, **crew, method=_METHOD, offer=True, by=by, at=at)
-    except DomainError:  # somebody has given them another ride in between, or changed this one: others are asked still
+    except DomainError:  # the driver or the ride has changed meanwhile: continue with the other drivers
         return False
     return True

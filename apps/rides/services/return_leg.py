@@ -8,7 +8,7 @@ from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import editing, legs
-from apps.rides.services.arrival_times import WORTH_SAYING
+from apps.rides.services.arrival_times import MIN_ETA_CHANGE
 from apps.rides.services.eligibility_checks import recheck
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
@@ -38,7 +38,7 @@ def reschedule_return(ride: Ride, *, by: Principal, at: datetime) -> None:
     by = by.elevated()
     for leg_id in later.order_by("leg_sequence", "id").values_list("pk", flat=True):
         leg = locked(leg_id, by)
-        if leg.status in WAITING and leg.ready_at is None and over_at - leg.pickup_at >= WORTH_SAYING:
+        if leg.status in WAITING and leg.ready_at is None and over_at - leg.pickup_at >= MIN_ETA_CHANGE:
             _move(leg, over_at, by=by, at=at)
 
 

@@ -1,4 +1,4 @@
-"""The road: departed, arrived, boarded, delivered (T11, T12, T15, T20, T27)."""
+"""Status reports of a ride from departure to drop-off (T11, T12, T15, T20, T27)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ _ENDED_BY_BOARDING: Final = (
 def advance(
     ride: Ride, action: Action, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime
 ) -> list[str]:
-    """Take one step of the road on a locked ride; answer the soft guards that were overridden.
+    """Perform one transition of a locked ride under way; return the overridden soft guards.
 
     Raises:
         InvalidTransition, ScopeMissing, GuardFailed, MilestoneOutOfOrder: see the functions called.
@@ -96,7 +96,7 @@ def advance(
 
 
 def set_right(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> None:
-    """Record a moment that a locked ride has passed: one that was missing, or a better word on one that was reported.
+    """Record a past milestone of a locked ride: one that was missing, or a corrected time.
 
     The status stays, and so does the row of the first word, voided.  Settles `milestone_gap` once
     nothing is missing.  A ride that has ended takes what is missing alone.
@@ -132,7 +132,7 @@ def _boarded(ride: Ride, boarded_at: datetime, report: StatusReport) -> list[str
 
 def _set_wait(ride: Ride, boarded_at: datetime) -> list[str]:
     arrived_at = ride.arrived_pickup_at or boarded_at
-    # The driver waits from the promised time on: coming early is the driver's own choice.
+    # Waiting counts from the promised time: arriving early is the driver's choice.
     since = arrived_at if ride.will_call else max(arrived_at, ride.pickup_at)
     ride.wait_minutes = _whole_minutes(since, boarded_at)
     return ["wait_minutes"]
@@ -177,7 +177,7 @@ def _delivered(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by:
 
 
 def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principal, at: datetime) -> None:
-    """Open and settle the exceptions that the step brings about, after its own event."""
+    """Open and settle the exceptions caused by the transition, after its event."""
     if action is Action.DEPART:
         _start_assignment(ride, ride.departed_at)
     elif action is Action.ARRIVE:
@@ -196,8 +196,8 @@ def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principa
 
 
 def _start_assignment(ride: Ride, started_at: datetime | None) -> None:
-    """Say when the crew set out; a rescue vehicle did when the rider was moved to it."""
-    # Whoever has set out has one: `ride_underway_has_driver_and_vehicle`.
+    """Return when the crew departed; for a rescue vehicle, the time of the transfer."""
+    # Rides under way have one: `ride_underway_has_driver_and_vehicle`.
     assignment_id = cast(UUID, ride.assignment_id)
     Assignment.objects.filter(pk=assignment_id, sequence=1).update(started_at=started_at)
 
@@ -215,7 +215,7 @@ _COLUMNS: Final = ["scheduled_at", "review_reasons", "confirm_by"]
 
 
 def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> list[str]:
-    """Promise a locked request whose rider is locked too; answer what was overridden.
+    """Confirm a locked request whose rider is locked too; return the overridden rules.
 
     The hard rules of booking hold as they did then.  That the rider has another ride at the time by now gives way to an
     override, as it gives way to `allowDuplicate` at booking.
@@ -261,7 +261,7 @@ _LEADS_TO: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ManualMilestone:
-    """One moment as somebody tells it; `handoff_name` goes with the drop-off alone, `contacted` with attempts."""
+    """One reported milestone; `handoff_name` only with the drop-off, `contacted` only with contact attempts."""
 
     type: Milestone.Type
     occurred_at: datetime
@@ -275,12 +275,12 @@ class ManualMilestone:
 def enter_milestone(
     *, ride_id: UUID, moment: ManualMilestone, expected_version: int, by: Principal, at: datetime
 ) -> Ride:
-    """Bring a ride to where a moment leads it; one that it has passed completes or corrects its record.
+    """Apply a milestone to a ride; a past milestone completes or corrects the record.
 
     Raises:
         As `report.change_status`.
     """
-    ride = rides.ride(ride_id, by)  # as it was read: another one by now is a StaleVersion under the lock
+    ride = rides.ride(ride_id, by)  # a later version raises StaleVersion under the lock
     leads_to = _LEADS_TO.get(moment.type)
     moves = leads_to is not None and not milestones.has_passed(ride, moment.type)
     said = MilestoneReport(
@@ -298,7 +298,7 @@ def enter_milestone(
     return change_status(ride_id=ride_id, report=whole, expected_version=expected_version, by=by, at=at)
 
 
-# What a milestone in a batch means for the status; the others are recorded only.
+# Statuses that follow from milestones in a batch; other milestones are only recorded.
 ACTION_OF: Final = {milestone: action for action, milestone in MILESTONE_OF.items()}
 _RECORDED_ONLY: Final = frozenset(
     {Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.CONTACT_ATTEMPT, Milestone.Type.HANDOFF}
@@ -310,7 +310,7 @@ _DEVICES: Final = frozenset({Milestone.Source.DRIVER_APP, Milestone.Source.INTEG
 def change_status(
     *, ride_id: UUID, report: StatusReport, expected_version: int | None = None, by: Principal, at: datetime
 ) -> Ride:
-    """Bring a ride to the status reported, through every milestone reported with it.
+    """Move a ride to the reported status, through every milestone reported with it.
 
     Naming the present status and nothing else is a no-op without an event: drivers tap twice, and messages repeat.
     With it may come a new arrival estimate (eta.py), or documents of a ride on board or completed (documents.py).
@@ -326,7 +326,7 @@ def change_status(
         AssignmentRejected: an ending is to be corrected, and those on the ride have another one by now.
     """
     if report.status is RideStatus.SCHEDULED:
-        booking.locked_rider(ride_id, by)  # a request may be confirmed: nobody books its rider meanwhile
+        booking.locked_rider(ride_id, by)  # a request may be confirmed, which needs the lock of its rider
     ride = locked(ride_id, by, expected_version=expected_version)
     _report(ride, report, by=by, at=at)
     return ride
@@ -346,7 +346,7 @@ def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if report.eta_pickup is not None:
         arrival_times.keep(ride, report.eta_pickup, said_at=report.occurred_at or at, by=by, at=at)
     if ride.version != version:
-        # A correction says why in its note, which stands nowhere else.
+        # The reason of a correction is only in its note.
         told = [report.note if was in TERMINAL else "", report.override_reason]
         reason_code, reason = report.reason_code, "; ".join(filter(None, told))
         audit_step(ride, was, by=by, overridden=overridden, reason_code=reason_code, reason=reason)
@@ -363,7 +363,7 @@ def _require_place(report: StatusReport, was: RideStatus) -> None:
 
 
 def _locate(driver_id: UUID, report: StatusReport, *, at: datetime) -> None:
-    """Keep the last place that the driver's own device reported; what a dispatcher enters is no device's place."""
+    """Save the last position reported by the driver's device, not of manual entries."""
     if report.source not in _DEVICES:
         return
     seen = [(moment.occurred_at, moment.place) for moment in report.milestones]
@@ -385,7 +385,7 @@ def _apply_milestone(
     if milestone is Milestone.Type.READY:
         raise InvalidInput("milestones", _("A release is POST /rides/{id}/ready."), detail_code="not_here")
     if getattr(ride, milestones.COLUMN_OF[milestone]) == moment.occurred_at:
-        return []  # a device repeats what it is not sure has arrived
+        return []  # devices repeat unconfirmed reports
     if milestones.has_passed(ride, milestone):
         set_right(ride, moment, report, by=by, at=at)
         return []
@@ -393,7 +393,7 @@ def _apply_milestone(
 
 
 def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> None:
-    """Record a moment that moves no status: an arrival at the drop-off, a hand-over, a try to reach somebody."""
+    """Record a milestone without a change of status: arrival at the drop-off, handoff, contact attempt."""
     where = {
         Milestone.Type.CONTACT_ATTEMPT: RideStatus.ARRIVED,
         Milestone.Type.ARRIVED_DROPOFF: RideStatus.IN_PROGRESS,
@@ -434,7 +434,7 @@ def _take(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> l
 def _dispatch(
     ride: Ride, row: Transition, report: StatusReport, *, occurred_at: datetime, by: Principal, at: datetime
 ) -> list[str]:
-    """Take a step that is a decision rather than a moment of the road."""
+    """Perform a transition that is a decision, not a milestone."""
     if row.action is Action.CONFIRM:
         return confirm(ride, report, by=by, at=at)
     if row.action in (Action.ASSIGN, Action.REASSIGN):

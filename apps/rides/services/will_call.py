@@ -1,4 +1,4 @@
-"""Will-call: the rider says ready, and the clock runs."""
+"""Will-call rides: mark the rider ready, or take that back."""
 
 import copy
 from datetime import datetime, timedelta
@@ -37,14 +37,14 @@ _SOURCE_OF: Final = {
 
 
 class NotWillCall(DomainError):
-    """The ride has a firm pickup time: there is nothing to release."""
+    """The ride is not a will-call ride."""
 
     code = Code.RULE_VIOLATION
     template = _("The ride has a firm pickup time and needs no release.")
 
 
 class NotReleasable(DomainError):
-    """The ride is not waiting: it is not promised yet, on its way, or over."""
+    """The ride is not waiting for release: it is a request, under way, or ended."""
 
     code = Code.INVALID_TRANSITION
     template = _("The ride is not waiting for its release.")
@@ -62,7 +62,7 @@ def mark_ready(
     by: Principal,
     at: datetime,
 ) -> Ride:
-    """Release a will-call ride; `ready_at` None: now.  Repeating it changes nothing, also with the vehicle on its way.
+    """Release a will-call ride; `ready_at` None: now.  Idempotent, also with the driver en route.
 
     Sets the promise: ready plus the facility's response minutes.  A driver and vehicle on the ride are checked again,
     as when it is moved; but nobody is asked, for a patient waits at the door: soft violations that the release brings
@@ -115,7 +115,7 @@ def mark_ready(
 
 @transaction.atomic
 def retract_ready(*, ride_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> Ride:
-    """Take a release back: the rider is not ready after all.  The minutes lost count as the facility's delay.
+    """Undo a release: the rider is not ready.  The lost minutes count as delay of the facility.
 
     Repeating it changes nothing.
 
@@ -160,7 +160,7 @@ def _require_waiting(ride: Ride) -> None:
 
 
 def _window_before(ride: Ride) -> timing.Window:
-    """Work out the window around the estimate again, as booking did (`legs.columns`)."""
+    """Recompute the pickup window around the estimate, as booking does (`legs.columns`)."""
     arrive_by = None
     if ride.appointment_at is not None and ride.scheduling_anchor == "appointment":
         arrive_by = timing.latest_arrival(ride.appointment_at, service_levels(ride.dropoff_facility or ride.facility))

@@ -224,7 +224,7 @@ def test_form_without_a_key_is_not_kept(desk: Client) -> None:
 
 def test_drafts_are_forgotten_after_a_week_without_a_word(db: None) -> None:
     by = _person()
-    ages = (booking_drafts.KEPT_FOR + dt.timedelta(seconds=1), booking_drafts.KEPT_FOR, dt.timedelta(0))
+    ages = (booking_drafts.RETENTION + dt.timedelta(seconds=1), booking_drafts.RETENTION, dt.timedelta(0))
     kept = [booking_drafts.keep(key=uuid7(), form_data={}, by=by, at=NOW - age) for age in ages]
 
     tasks.purge_drafts()
