@@ -75,8 +75,10 @@ def _seal_one_of_each() -> None:
     ride.save()
     rider.medicaid_id, rider.member_id = "IL44719925", "M-2"
     rider.save()
-    claim = idempotency.claim(client_id=factories.ApiClientFactory.create().pk, key="k", fingerprint=b"f" * 32)
-    idempotency.keep(claim, status=201, headers={}, body='{"a": 1}', rider_ids=[])
+    client_id = factories.ApiClientFactory.create().pk
+    idempotency.save_response(
+        client_id=client_id, key="k", fingerprint=b"f" * 32, status=201, headers={}, body='{"a": 1}', rider_ids=[]
+    )
     endpoint = made.endpoint()
     endpoint.headers_text = '{"x-key": "k"}'
     endpoint.save()
@@ -111,7 +113,7 @@ def _read_one_of_each() -> list[Any]:
         Rider.objects.get(),
     )
     record = IdempotencyRecord.objects.get()
-    answer = idempotency.claim(client_id=record.client_id, key="k", fingerprint=b"f" * 32).answer
+    answer = idempotency.claim(client_id=record.client_id, key="k", fingerprint=b"f" * 32)
     secret, key, terms = EndpointSecret.objects.get(), SigningKey.objects.get(), Terms.objects.get()
     totp = Authenticator.objects.get(type="totp").wrap()
     codes = Authenticator.objects.get(type="recovery_codes").wrap()

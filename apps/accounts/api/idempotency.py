@@ -19,7 +19,7 @@ from lib.errors import InvalidInput
 from lib.pagination import reach
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
-_KEPT_HEADERS: Final = ("ETag", "Location")
+_SAVED_HEADERS: Final = ("ETag", "Location")
 
 
 class _Key(TypedDict):
@@ -48,12 +48,12 @@ def once(view: Any, handle: Callable[[], Response]) -> HttpResponse:
     with transaction.atomic():
         if key is None:
             return handle()
-        claim = idempotency.claim(**key)
-        if claim.answer is not None:
-            return _repeat(view, claim.answer)
+        answer = idempotency.claim(**key)
+        if answer is not None:
+            return _repeat(view, answer)
         with audit.riders_named() as rider_ids:
             response = handle()
-        return _kept(claim, response, rider_ids)
+        return _saved(key, response, rider_ids)
 
 
 def _asked_first(view: Any, handle: Callable[[], Response], key: _Key) -> HttpResponse:
@@ -67,15 +67,15 @@ def _asked_first(view: Any, handle: Callable[[], Response], key: _Key) -> HttpRe
     with audit.riders_named() as rider_ids:
         response = handle()
     with transaction.atomic():
-        claim = idempotency.claim(**key)
-        return _repeat(view, claim.answer) if claim.answer else _kept(claim, response, rider_ids)
+        answer = idempotency.claim(**key)
+        return _repeat(view, answer) if answer else _saved(key, response, rider_ids)
 
 
-def _kept(claim: idempotency.Claim, response: Response, rider_ids: Collection[UUID]) -> Response:
-    idempotency.keep(
-        claim,
+def _saved(key: _Key, response: Response, rider_ids: Collection[UUID]) -> Response:
+    idempotency.save_response(
+        **key,
         status=response.status_code,
-        headers={name: response[name] for name in _KEPT_HEADERS if response.has_header(name)},
+        headers={name: response[name] for name in _SAVED_HEADERS if response.has_header(name)},
         body=JsonRenderer().render(response.data).decode(),
         rider_ids=rider_ids,
     )

@@ -1,4 +1,8 @@
-"""Keys under which a POST succeeds at most once, and what it answered."""
+"""Idempotency keys: a POST with a key succeeds at most once, and a repetition gets the response of the first one.
+
+`claim` locks the key for the transaction, and `save_response` inserts the record in the same transaction: a request
+that fails leaves no record, and its key stays free.  A unique constraint on client and key is a second safeguard.
+"""
 
 import hashlib
 from collections.abc import Collection
@@ -8,7 +12,7 @@ from typing import Final
 from uuid import UUID
 
 import psycopg
-from django.db import OperationalError, transaction
+from django.db import OperationalError, connection, transaction
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import IdempotencyRecord
@@ -35,20 +39,12 @@ class KeyInProgress(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the first request was answered."""
+    """The response to the first request."""
 
     status: int
     headers: dict[str, str]
     body: str
     rider_ids: list[UUID]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A key held for the rest of the transaction; with an answer, somebody came before."""
-
-    record: IdempotencyRecord
-    answer: Answer | None
 
 
 def fingerprint_of(*parts: str | bytes) -> bytes:
@@ -60,31 +56,27 @@ def fingerprint_of(*parts: str | bytes) -> bytes:
     return digest.digest()
 
 
-def claim(*, client_id: UUID, key: str, fingerprint: bytes) -> Claim:
-    """Claim the key in the transaction under way, or find what it was answered.
+def claim(*, client_id: UUID, key: str, fingerprint: bytes) -> Answer | None:
+    """Lock the key for the current transaction, and return the response of an earlier request with it, if any.
 
-    A second claim waits on the unique index until the first commits or rolls back, at most `lock_timeout`.  Costs two
-    queries.
+    Waits for a transaction that holds the key, at most `lock_timeout`.  Two queries.
 
     Raises:
         KeyReused: the key belongs to another request.
-        KeyInProgress: the first one is still running.
+        KeyInProgress: another request has held the key for longer than `lock_timeout`.
     """
-    mine = IdempotencyRecord(client_id=client_id, key=key, fingerprint=fingerprint)
     try:
-        IdempotencyRecord.objects.bulk_create([mine], ignore_conflicts=True)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"idempotency {client_id} {key}"])
     except OperationalError as failure:
         if isinstance(failure.__cause__, psycopg.errors.LockNotAvailable):
             raise KeyInProgress from None
         raise
-    record = IdempotencyRecord.objects.get(client_id=client_id, key=key)
-    if record.pk == mine.pk:
-        return Claim(record, None)
-    return Claim(record, _answer(record, fingerprint))
+    return answer_of(client_id=client_id, key=key, fingerprint=fingerprint)
 
 
 def answer_of(*, client_id: UUID, key: str, fingerprint: bytes) -> Answer | None:
-    """Find what the key was answered, without claiming it.  Costs one query.
+    """Return the response of an earlier request with the key, without locking the key.  One query.
 
     Raises:
         KeyReused: the key belongs to another request.
@@ -93,12 +85,27 @@ def answer_of(*, client_id: UUID, key: str, fingerprint: bytes) -> Answer | None
     return None if record is None else _answer(record, fingerprint)
 
 
-def keep(claim: Claim, *, status: int, headers: dict[str, str], body: str, rider_ids: Collection[UUID]) -> None:
-    """Store the answer under the claimed key; encrypted, as it may hold data of these riders."""
-    record = claim.record
-    record.status, record.headers, record.body_encrypted = status, headers, encrypt(body, aad=_aad(record))
-    record.rider_ids = sorted(rider_ids)
-    record.save(update_fields=["status", "headers", "body_encrypted", "rider_ids"])
+def save_response(
+    *,
+    client_id: UUID,
+    key: str,
+    fingerprint: bytes,
+    status: int,
+    headers: dict[str, str],
+    body: str,
+    rider_ids: Collection[UUID],
+) -> None:
+    """Store the response under the claimed key, encrypted, because it may hold data of these riders."""
+    record = IdempotencyRecord(
+        client_id=client_id,
+        key=key,
+        fingerprint=fingerprint,
+        status=status,
+        headers=headers,
+        rider_ids=sorted(rider_ids),
+    )
+    record.body_encrypted = encrypt(body, aad=_aad(record))
+    record.save(force_insert=True)
 
 
 def _answer(record: IdempotencyRecord, fingerprint: bytes) -> Answer:
