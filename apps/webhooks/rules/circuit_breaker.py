@@ -42,6 +42,8 @@ class CircuitState(NamedTuple):
     alert_level: int = 0  # number of steps of ALERT_AFTER that people were alerted about
     last_success_at: datetime | None = None
     last_failure_at: datetime | None = None
+    attempts_total: int = 0
+    failures_total: int = 0
 
     def is_open(self, at: datetime) -> bool:
         return self.open_until is not None and at < self.open_until
@@ -57,14 +59,16 @@ def after(state: CircuitState, *, succeeded: bool, at: datetime, roll: float) ->
     if state.sample_since is None or at - state.sample_since >= SAMPLE:
         state = state._replace(sample_since=at, sample_attempts=0, sample_failures=0)
     if succeeded:
-        return CircuitState(
+        return closed(state)._replace(
             sample_since=state.sample_since,
             sample_attempts=state.sample_attempts + 1,
             sample_failures=state.sample_failures,
             last_success_at=at,
-            last_failure_at=state.last_failure_at,
+            attempts_total=state.attempts_total + 1,
         )
     state = state._replace(
+        attempts_total=state.attempts_total + 1,
+        failures_total=state.failures_total + 1,
         sample_attempts=state.sample_attempts + 1,
         sample_failures=state.sample_failures + 1,
         failures=state.failures + 1,
@@ -74,6 +78,16 @@ def after(state: CircuitState, *, succeeded: bool, at: datetime, roll: float) ->
     )
     # Failures of attempts that were in flight when the circuit opened do not open it again.
     return state if state.is_open(at) or not _should_open(state) else _opened(state, at, roll)
+
+
+def closed(state: CircuitState) -> CircuitState:
+    """Return the state of a closed circuit without failures, with the history of `state`."""
+    return CircuitState(
+        last_success_at=state.last_success_at,
+        last_failure_at=state.last_failure_at,
+        attempts_total=state.attempts_total,
+        failures_total=state.failures_total,
+    )
 
 
 def _should_open(state: CircuitState) -> bool:

@@ -45,11 +45,7 @@ def update(successes: Mapping[UUID, Sequence[bool]], *, at: datetime) -> dict[UU
         for succeeded in successes[endpoint_id]:
             state = circuit_breaker.after(state, succeeded=succeeded, at=at, roll=random.random())  # noqa: S311  # jitter
         changes[endpoint_id] = StateChange(before, state)
-    endpoint_states.store_health(
-        {endpoint_id: change.after for endpoint_id, change in changes.items()},
-        attempts={endpoint_id: len(results) for endpoint_id, results in successes.items()},
-        failures={endpoint_id: results.count(False) for endpoint_id, results in successes.items()},
-    )
+    endpoint_states.store_health({endpoint_id: change.after for endpoint_id, change in changes.items()})
     return changes
 
 

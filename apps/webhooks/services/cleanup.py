@@ -7,11 +7,11 @@ logged and alerted, and the others run.
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
@@ -33,8 +33,6 @@ MAX_PURGE_BATCHES: Final = 200
 OVERDUE: Final = timedelta(minutes=10)  # a delivery that has waited for less is only next in line
 EXHAUSTED_ALERT_INTERVAL: Final = timedelta(hours=1)
 _RESTING: Final = (Endpoint.State.PAUSED, Endpoint.State.DISABLED)
-_ENDED: Final = """(SELECT id FROM webhooks_delivery
-    WHERE id < %(before)s AND status NOT IN ('pending', 'in_flight') ORDER BY id LIMIT %(limit)s)"""
 
 
 def clean_up(*, at: datetime) -> None:
@@ -211,8 +209,7 @@ def purge(*, at: datetime) -> int:
 
 @transaction.atomic
 def _delete_deliveries(before: UUID) -> int:
-    values: dict[str, Any] = {"before": before, "limit": BATCH_SIZE}
-    with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM webhooks_attempt WHERE delivery_id IN {_ENDED}", values)  # noqa: S608  # constant
-        cursor.execute(f"DELETE FROM webhooks_delivery WHERE id IN {_ENDED}", values)  # noqa: S608  # constant
-        return int(cursor.rowcount)
+    waiting = (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT)
+    ended = Delivery.objects.filter(pk__lt=before).exclude(status__in=waiting).order_by("pk")
+    batch = Delivery.objects.filter(pk__in=list(ended.values_list("pk", flat=True)[:BATCH_SIZE])).only("pk")
+    return batch.delete()[1].get(Delivery._meta.label, 0)  # with their attempts

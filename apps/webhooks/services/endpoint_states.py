@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-import orjson
-from django.db import connection
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrPromise
@@ -37,29 +35,6 @@ UNVERIFIED: Final = "unverified"  # paused until the new address has answered a 
 PAUSED_UNVERIFIED: Final = "paused_unverified"  # paused by people, and the new address has not answered a test yet
 EXPIRY_KEY: Final = "webhook.expiring:"
 ANSWERS_AGAIN: Final = _("Webhook endpoint “%(endpoint)s” answers again")
-
-_STATE_TYPES: Final = {
-    "failures": "integer",
-    "failures_since_success": "integer",
-    "open_count": "smallint",
-    "open_until": "timestamptz",
-    "sample_since": "timestamptz",
-    "sample_attempts": "integer",
-    "sample_failures": "integer",
-    "failing_since": "timestamptz",
-    "alert_level": "smallint",
-    "last_success_at": "timestamptz",
-    "last_failure_at": "timestamptz",
-}
-_COLUMNS: Final = ", ".join(f'"{name}" {type_}' for name, type_ in _STATE_TYPES.items())
-# The ORM cannot update many rows to values of their own without a CASE for each column.
-_STORE: Final = f"""
-    UPDATE webhooks_endpointhealth h
-    SET {", ".join(f'"{name}" = new."{name}"' for name in _STATE_TYPES)},
-        attempts_total = h.attempts_total + new.attempts, failures_total = h.failures_total + new.failed
-    FROM json_to_recordset(%s::json) AS new(id uuid, attempts integer, failed integer, {_COLUMNS})
-    WHERE h.endpoint_id = new.id
-"""  # noqa: S608  # names of this module
 
 
 def get_endpoint(endpoint_id: UUID, by: Principal) -> Endpoint:
@@ -99,29 +74,19 @@ def lock(endpoint_id: UUID) -> Endpoint:
 def lock_health(endpoint_ids: Iterable[UUID]) -> dict[UUID, CircuitState]:
     """Lock health rows in the order of their ids and return their states."""
     rows = EndpointHealth.objects.select_for_update(of=("self",)).filter(pk__in=list(endpoint_ids)).order_by("pk")
-    return {endpoint_id: CircuitState(*values) for endpoint_id, *values in rows.values_list("pk", *_STATE_TYPES)}
+    return {
+        endpoint_id: CircuitState(*values) for endpoint_id, *values in rows.values_list("pk", *CircuitState._fields)
+    }
 
 
-def store_health(
-    states: Mapping[UUID, CircuitState],
-    *,
-    attempts: Mapping[UUID, int] | None = None,
-    failures: Mapping[UUID, int] | None = None,
-) -> None:
-    """Write the states of locked health rows and add to their counts of attempts and failures."""
-    if not states:
-        return
-    rows = [
-        {
-            "id": endpoint_id,
-            "attempts": (attempts or {}).get(endpoint_id, 0),
-            "failed": (failures or {}).get(endpoint_id, 0),
-            **{name: getattr(state, name) for name in _STATE_TYPES},
-        }
-        for endpoint_id, state in states.items()
-    ]
-    with connection.cursor() as cursor:
-        cursor.execute(_STORE, [orjson.dumps(rows).decode()])
+def store_health(states: Mapping[UUID, CircuitState]) -> None:
+    """Write the states of locked health rows, in one statement."""
+    EndpointHealth.objects.bulk_create(
+        [EndpointHealth(endpoint_id=endpoint_id, **state._asdict()) for endpoint_id, state in states.items()],
+        update_conflicts=True,
+        update_fields=CircuitState._fields,
+        unique_fields=["endpoint"],
+    )
 
 
 def record(endpoint: Endpoint, type: str, data: dict[str, Any], *, by: Principal, at: datetime) -> UUID:
@@ -156,8 +121,7 @@ def activate(endpoint: Endpoint, title: StrPromise, *, by: Principal, at: dateti
     before = lock_health([endpoint.pk])[endpoint.pk]
     was_alerted = before.alert_level > 0 or endpoint.state == Endpoint.State.DISABLED or endpoint.state_reason == GONE
     change(endpoint, Endpoint.State.ACTIVE, "", at)
-    state = CircuitState(last_success_at=before.last_success_at, last_failure_at=before.last_failure_at)
-    store_health({endpoint.pk: state})
+    store_health({endpoint.pk: circuit_breaker.closed(before)})
     other_keys = [_key(endpoint.pk, "gone"), _key(endpoint.pk, "disabled"), *expiry_keys(endpoint.pk)]
     alerts.resolve(*_failing_keys(endpoint.pk), *other_keys, at=at)
     if was_alerted:

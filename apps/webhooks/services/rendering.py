@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
-from django.db import connection, transaction
+from django.db import transaction
 from yarl import URL
 
 from apps.audit.services import audit
@@ -33,17 +33,13 @@ from apps.webhooks.services.sending import Target
 from lib.access import Phi, Principal, system
 from lib.api import serializers
 from lib.api.json import dumps
-from lib.crypto import aad, decrypt, encrypt
+from lib.crypto import aad, decrypt
 from lib.standard_webhooks import Signer, hmac_of
 
 log = logging.getLogger(__name__)
 
 # A receiver of whole rides sees all data of the rider, but neither dispatchers' notes nor door codes.
 _RECEIVER: Final = Principal(kind="system", id=None, role="webhook", scopes=frozenset(), phi=Phi.FULL)
-_STORE: Final = """
-    UPDATE webhooks_delivery d SET body_encrypted = new.body, body_level = new.level
-    FROM unnest(%s::uuid[], %s::bytea[], %s::varchar[]) AS new(id, body, level) WHERE d.id = new.id
-"""
 
 
 class PreparedDelivery(NamedTuple):
@@ -195,12 +191,15 @@ def whole_ride(ride: Ride, *, at: datetime) -> orjson.Fragment:
 
 def _store(prepared: Sequence[PreparedDelivery], ride_data: _RideData) -> None:
     """Store bodies for their retries and record in the audit log whose data is sent, before it is."""
-    rows = [(one.delivery.pk, one.body, one.target.level) for one in prepared if one.target is not None]
-    if not rows:
+    deliveries = []
+    for one in prepared:
+        if one.target is not None:
+            one.delivery.body_text, one.delivery.body_level = one.body.decode(), one.target.level
+            deliveries.append(one.delivery)
+    if not deliveries:
         return
-    bodies = [encrypt(body.decode(), aad=aad(Delivery, "body", key)) for key, body, _ in rows]
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_STORE, [[key for key, _, _ in rows], bodies, [level for _, _, level in rows]])
+    with transaction.atomic():
+        Delivery.objects.bulk_update(deliveries, ["body_encrypted", "body_level"])
         for endpoint_id, riders in ride_data.riders.items():
             audit.record(
                 by=system("webhooks"),
