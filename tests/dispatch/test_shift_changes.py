@@ -18,7 +18,7 @@ from lib.access import system
 from lib.errors import NotFound, StaleVersion
 from lib.ids import uuid7
 from tests import factories
-from tests.dispatch.test_acting import able
+from tests.console.board.test_acting import able
 from tests.factories import NOW
 from tests.locks import wait_until_somebody_waits
 

@@ -214,7 +214,7 @@ def test_the_map_has_the_points_that_are_known(desk: Client) -> None:
 
 
 def test_every_place_on_the_axis_has_its_class() -> None:
-    css = (Path(__file__).parents[2] / "static/console/minutes.css").read_text()
+    css = (Path(__file__).parents[3] / "static/console/minutes.css").read_text()
 
     places = {int(n) for n in re.findall(r"\.s(\d+)\{--s:\1\}", css)}
     widths = {int(n) for n in re.findall(r"\.w(\d+)\{--w:\1\}", css)}

@@ -18,8 +18,8 @@ from apps.rides.rules.eligibility import ViolationCode
 from lib.access import system
 from lib.ids import uuid7
 from tests import factories
+from tests.console.board.test_acting import able
 from tests.console.visits import text_of, told, visitor
-from tests.dispatch.test_acting import able
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db

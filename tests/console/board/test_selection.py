@@ -9,8 +9,8 @@ from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride
 from lib.ids import uuid7
 from tests import factories
+from tests.console.board.test_acting import able
 from tests.console.visits import text_of, told, visitor
-from tests.dispatch.test_acting import able
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
