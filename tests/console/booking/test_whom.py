@@ -12,8 +12,8 @@ from apps.organizations.models import ExternalId, Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from tests import factories
+from tests.console.booking.desk import BOOK, book, desk_of, sent
 from tests.console.visits import text_of, told, visitor
-from tests.rides.booking_desk.desk import BOOK, book, desk_of, sent
 from tests.rides.drafts import HOME
 
 pytestmark = pytest.mark.django_db

@@ -25,10 +25,10 @@ from lib.access import Principal, system
 from lib.ids import uuid7
 from tests import factories
 from tests.accounts.signed_in import sign_in
+from tests.console.booking.desk import BOOK, sent
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
 from tests.locks import wait_until_somebody_waits
-from tests.rides.booking_desk.desk import BOOK, sent
 from tests.rides.drafts import draft
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ from apps.organizations.models import Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride
 from tests import factories
+from tests.console.booking.desk import BOOK, book, desk_of, sent
 from tests.console.visits import text_of, told, visitor
-from tests.rides.booking_desk.desk import BOOK, book, desk_of, sent
 from tests.rides.drafts import HOME
 
 NO_PHONE = "This is not a phone number. Write it like (201) 555-0123, without an extension."
