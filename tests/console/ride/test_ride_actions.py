@@ -15,9 +15,9 @@ from apps.rides.services import booking
 from lib.access import system
 from tests import factories
 from tests.accounts.signed_in import sign_in
+from tests.console.ride.test_ride_page import page_of
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW, PICKUP
-from tests.rides.console.test_ride_page import page_of
 from tests.rides.drafts import draft
 from tests.rides.rides_in import ride_in
 from tests.rides.status_calls import traces

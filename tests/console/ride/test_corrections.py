@@ -16,10 +16,10 @@ from apps.rides.rules.guards import CORRECTION_WINDOW
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.reasons import CODES
 from tests import factories
+from tests.console.ride.test_ride_actions import WILL_CALL, _planner, _send
+from tests.console.ride.test_ride_page import page_of
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW, PICKUP
-from tests.rides.console.test_ride_actions import WILL_CALL, _planner, _send
-from tests.rides.console.test_ride_page import page_of
 from tests.rides.rides_in import ride_in
 from tests.rides.status_calls import traces
 
