@@ -15,8 +15,8 @@ from apps.rides.queries import facility_day
 from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.accounts.signed_in import sign_in
+from tests.console.planner_day.test_day import BASE, _discharge, _moving
 from tests.console.visits import text_of, visitor
-from tests.rides.console.test_day import BASE, _discharge, _moving
 from tests.rides.console.test_desk import planner_of
 from tests.rides.looks import HOUR
 from tests.rides.rides_in import ride_in
