@@ -20,11 +20,11 @@ from apps.rides.services import exceptions, status_report
 from apps.rides.services.status import locked
 from lib.access import system
 from tests import factories
+from tests.console.exceptions.test_answers import DISCHARGE
+from tests.console.exceptions.test_desk import planner_of
 from tests.console.ride.test_ride_actions import WILL_CALL
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW, PICKUP
-from tests.rides.console.test_answers import DISCHARGE
-from tests.rides.console.test_desk import planner_of
 from tests.rides.looks import HOUR, MINUTE, released
 from tests.rides.rides_in import ride_in
 from tests.rides.status_calls import traces

@@ -15,9 +15,9 @@ from apps.rides.queries import facility_day
 from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.accounts.signed_in import sign_in
+from tests.console.exceptions.test_desk import planner_of
 from tests.console.planner_day.test_day import BASE, _discharge, _moving
 from tests.console.visits import text_of, visitor
-from tests.rides.console.test_desk import planner_of
 from tests.rides.looks import HOUR
 from tests.rides.rides_in import ride_in
 

@@ -16,10 +16,10 @@ from apps.rides.services.status import locked
 from lib.access import system
 from lib.errors import ScopeMissing
 from tests import factories
+from tests.console.exceptions.test_desk import BASE, planner_of
 from tests.console.ride.test_ride_page import page_of
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
-from tests.rides.console.test_desk import BASE, planner_of
 from tests.rides.status_calls import traces
 
 pytestmark = pytest.mark.django_db

@@ -15,9 +15,9 @@ from apps.rides.services.status import locked
 from lib.access import system
 from tests import factories
 from tests.accounts.signed_in import sign_in
+from tests.console.exceptions.test_desk import BASE, opened, planner_of
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
-from tests.rides.console.test_desk import BASE, opened, planner_of
 
 pytestmark = pytest.mark.django_db
 
