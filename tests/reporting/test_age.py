@@ -7,10 +7,10 @@ import pytest
 from apps.accounts.rules.roles import UserRole
 from lib import replica
 from tests.callers import TokenClient
+from tests.console.reports.test_pages import NOVEMBER, PAGE
 from tests.console.visits import text_of, visitor
 from tests.reporting import legs
 from tests.reporting.test_golden_month import month
-from tests.reporting.test_pages import NOVEMBER, PAGE
 
 __all__ = ["month"]  # the fixture
 

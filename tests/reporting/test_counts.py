@@ -7,10 +7,10 @@ from django.test import Client
 
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
+from tests.console.reports.test_pages import NOVEMBER, PAGE, TOO_FEW
 from tests.console.visits import text_of, visitor
 from tests.reporting import legs
 from tests.reporting.test_golden_month import month
-from tests.reporting.test_pages import NOVEMBER, PAGE, TOO_FEW
 
 __all__ = ["month"]  # the fixture
 

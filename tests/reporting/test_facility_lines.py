@@ -13,10 +13,10 @@ from apps.reporting.services import rollups
 from lib.access import system
 from lib.console_forms import ListFilter, Several
 from tests.callers import api_with, error_of
+from tests.console.reports.test_pages import NOVEMBER, PAGE, TOO_FEW, driven, planner_of, table_of
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW, TransportProviderFactory
 from tests.reporting import legs
-from tests.reporting.test_pages import NOVEMBER, PAGE, TOO_FEW, driven, planner_of, table_of
 
 PERIOD = "from=2026-11-01&to=2026-11-30"
 ON_TIME = f"trends?{PERIOD}&kpi=pickupOnTimeRate"

@@ -11,11 +11,11 @@ from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY
 from apps.reporting.services import rollups
 from lib.access import system
 from tests.callers import TokenClient, api_with
+from tests.console.reports.test_pages import PAGE, TOO_FEW, table_of
 from tests.console.visits import visitor
 from tests.factories import NOW
 from tests.reporting import legs
 from tests.reporting.golden import MONTH
-from tests.reporting.test_pages import PAGE, TOO_FEW, table_of
 
 Told = tuple[Any, ...]  # value, numerator, denominator, and what is left out by reason
 NOVEMBER = "from=2026-11-01&to=2026-11-30"

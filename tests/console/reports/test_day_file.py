@@ -5,10 +5,10 @@ import pytest
 from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.audit.models import AuditEntry
 from tests.callers import api_with
+from tests.console.reports.test_pages import PAGE, TOO_FEW, table_of
 from tests.console.visits import visitor
 from tests.reporting import legs
 from tests.reporting.test_golden_month import month
-from tests.reporting.test_pages import PAGE, TOO_FEW, table_of
 
 __all__ = ["month"]  # the fixture
 

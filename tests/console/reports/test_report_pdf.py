@@ -17,11 +17,11 @@ from apps.reporting.rules.kpis import ALL_KPIS
 from apps.reporting.services import rollups
 from lib.access import system
 from tests import pango
+from tests.console.reports.test_pages import NOVEMBER, PAGE, TOO_FEW, driven
 from tests.console.visits import told, visitor
 from tests.factories import NOW
 from tests.reporting import legs
 from tests.reporting.test_golden_month import month
-from tests.reporting.test_pages import NOVEMBER, PAGE, TOO_FEW, driven
 
 __all__ = ["month"]  # the fixture
 

@@ -10,9 +10,9 @@ from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.audit.models import AuditEntry
 from tests import factories
 from tests.callers import api_with
+from tests.console.reports.test_pages import NOVEMBER, PAGE, TOO_FEW, driven, planner_of, table_of
 from tests.console.visits import text_of, visitor
 from tests.reporting import legs
-from tests.reporting.test_pages import NOVEMBER, PAGE, TOO_FEW, driven, planner_of, table_of
 
 WORK = f"{PAGE}utilization/"
 PERIOD = "from=2026-11-01&to=2026-11-30"
