@@ -29,7 +29,7 @@ def add_webhooks(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _operation(event_type: EventType) -> dict[str, Any]:
-    shown = {
+    examples_by_level = {
         level.value: {"value": examples.example(event_type, level, api_version=settings.API_VERSIONS[-1])}
         for level in PayloadLevel
     }
@@ -40,7 +40,7 @@ def _operation(event_type: EventType) -> dict[str, Any]:
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in _HEADERS],
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": _schema(event_type), "examples": shown}},
+            "content": {"application/json": {"schema": _schema(event_type), "examples": examples_by_level}},
         },
         "responses": {"2XX": {"description": _ANSWER}},
         "security": [{}],

@@ -28,7 +28,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         """Select deliveries of endpoints and events within the caller's data scope.
 
         An endpoint may have received other events before its subscription was reduced.  Events of endpoints and tokens
-        have no facility or provider: they are visible to whoever sees the endpoint that received them.
+        have no facility or provider: they are visible with the endpoint that received them.
         """
         of_none = Q(event__subject_type__in=["endpoint", "token"]) | Q(trigger="test")
         deliveries = self.filter(endpoint__in=EndpointQuerySet(Endpoint).visible_to(principal))

@@ -195,7 +195,7 @@ def _retention() -> timedelta:
 def purge(*, at: datetime) -> int:
     """Delete deliveries, attempts and events after their retention, and expired secrets; return the number of rows.
 
-    Each batch is a transaction.  Deliveries that wait are kept, and so are their events and the history of rides.
+    Each batch is a transaction.  Waiting deliveries, their events and the history of rides stay.
     """
     EndpointSecret.objects.filter(expires_at__lte=at).delete()
     # Ids contain the time: the primary key finds the oldest rows, and no other index is needed.

@@ -438,7 +438,7 @@ def claim(*, at: datetime, limit: int, healthy_only: bool = False) -> list[Deliv
     }
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
-        # Tests are sent to endpoints in any state, whatever their circuit: somebody waits for the answer.
+        # Tests are sent to endpoints in any state, whatever their circuit: a person waits for the result.
         tests = _pending(at).filter(trigger=Delivery.Trigger.TEST, claims__lt=SUSPECT_CLAIMS)
         claimed = _take(tests.order_by("due_at"), at, limit)
         if len(claimed) < limit:

@@ -99,7 +99,7 @@ def _late_deliveries(at: datetime) -> DeliveryQuerySet:
 def alert_urgent(late: DeliveryQuerySet, *, at: datetime) -> None:
     """Alert people about those of the late deliveries that are urgent, once per event and endpoint.
 
-    Urgent are certain event types and all events of hospital discharges: somebody may be waiting at a door.
+    Urgent are certain event types and all events of hospital discharges: a rider may be waiting.
     """
     discharges = Exists(Ride.objects.filter(pk=OuterRef("subject_id"), service_type=DISCHARGE))
     urgent = late.exclude(trigger=Delivery.Trigger.TEST).filter(Q(event_type__in=URGENT) | discharges)

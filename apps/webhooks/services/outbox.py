@@ -121,7 +121,7 @@ def matches(endpoint_id: UUID, event_id: UUID) -> bool:
 def cancel_unmatched_of(delivery_ids: Collection[UUID], *, at: datetime) -> set[UUID]:
     """Cancel those of the deliveries that wait for endpoints that do not receive their events anymore; return ids.
 
-    The caller has locked the health rows of the endpoints, as whoever changes a subscription does: one waits for the
+    The caller has locked the health rows of the endpoints, as a change of a subscription does: one waits for the
     other, so that no delivery escapes both.  No query without ids.
     """
     if not delivery_ids:
@@ -134,8 +134,8 @@ def cancel_unmatched_of(delivery_ids: Collection[UUID], *, at: datetime) -> set[
 def cancel_unmatched(endpoint_id: UUID, *, at: datetime) -> int:
     """Cancel deliveries that wait for a locked endpoint and that it does not receive anymore; return their number.
 
-    A delivery that another transaction has locked is looked at again: it was claimed, and whoever records its attempt
-    cancels it, or it is pending again.
+    Checks deliveries again that another transaction has locked: they were claimed, and the worker that records their
+    attempts cancels them, or they are pending again.
 
     Raises:
         DeliveriesLocked: rows stayed locked for two seconds.

@@ -144,10 +144,16 @@ def _limit_to_phi_grants(targets: dict[UUID, Target | None], at: datetime) -> di
 
     `cleanup` changes the endpoint and alerts people within a minute.
     """
-    whole = {key: one for key, one in targets.items() if one is not None and one.level == PayloadLevel.FULL_RESOURCE}
+    whole = {
+        key: target
+        for key, target in targets.items()
+        if target is not None and target.level == PayloadLevel.FULL_RESOURCE
+    }
     clients = {target.client_id for target in whole.values() if target.client_id is not None}
-    lapsed = clients - clients_with_phi(clients, at=at) if clients else clients
-    limited = {key: replace(one, level=PayloadLevel.ID_ONLY) for key, one in whole.items() if one.client_id in lapsed}
+    revoked = clients - clients_with_phi(clients, at=at) if clients else clients
+    limited = {
+        key: replace(target, level=PayloadLevel.ID_ONLY) for key, target in whole.items() if target.client_id in revoked
+    }
     return {**targets, **limited}
 
 

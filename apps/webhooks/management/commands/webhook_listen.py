@@ -1,4 +1,4 @@
-"""A receiver on this machine, for a first look: what arrives is verified and printed."""
+"""A webhook receiver on this machine for developers: verifies and prints each event."""
 
 import contextlib
 import signal
@@ -19,7 +19,7 @@ from lib.access import system
 from lib.errors import InvalidInput, NotFound
 from lib.standard_webhooks import hmac_of, new_secret
 
-HINT_AFTER: Final = 15.0  # seconds without anything: a worker takes one or two
+HINT_AFTER: Final = 15.0  # seconds without an event: a worker takes one or two
 FORBIDDEN: Final = (
     "Webhooks may not go to this machine: that takes WEBHOOK_PLAIN_HTTP=true and WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8,"
     " as demo mode has them."
@@ -29,7 +29,7 @@ _BY: Final = system("webhook_listen")
 
 
 class Command(BaseCommand):
-    """Register an endpoint for this process, print what is sent to it, and take it away again."""
+    """Register an endpoint for this process, print its events, and remove the endpoint at the end."""
 
     help = "Receive this service's webhooks here: print every event as it arrives, until Ctrl-C."
 
@@ -55,17 +55,18 @@ class Command(BaseCommand):
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    # Once is enough: a second signal must not cut the clearing up short.
-    for one in _STOPS:
-        signal.signal(one, signal.SIG_IGN)
+    # A second signal must not interrupt the removal.
+    for signal_number in _STOPS:
+        signal.signal(signal_number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _register(receiver: "_Receiver", types: str) -> Registered:
     name = f"webhook_listen on port {receiver.server_port}"
-    wanted = EndpointParams(name=name, url=receiver.url, event_types=[one.strip() for one in types.split(",")])
+    event_types = [event_type.strip() for event_type in types.split(",")]
+    params = EndpointParams(name=name, url=receiver.url, event_types=event_types)
     try:
-        return endpoints.register(params=wanted, secret=receiver.secret, by=_BY, at=timezone.now())
+        return endpoints.register(params=params, secret=receiver.secret, by=_BY, at=timezone.now())
     except EndpointUrlBlocked:
         raise CommandError(FORBIDDEN) from None
     except InvalidInput as refusal:
@@ -73,7 +74,7 @@ def _register(receiver: "_Receiver", types: str) -> Registered:
 
 
 def _remove(registered: Registered) -> None:
-    with contextlib.suppress(NotFound):  # somebody was faster
+    with contextlib.suppress(NotFound):  # already removed
         endpoints.remove(endpoint_id=registered.endpoint.pk, by=_BY, at=timezone.now())
 
 
@@ -83,7 +84,7 @@ class _Receiver(ThreadingHTTPServer):
     def __init__(self, port: int, command: BaseCommand) -> None:
         self.secret = new_secret()
         self.verifier = hmac_of(self.secret)
-        self.say = command.stdout.write
+        self.write = command.stdout.write
         self._hint_at: float | None = time.monotonic() + HINT_AFTER
         super().__init__(("127.0.0.1", port), _Request)
 
@@ -95,10 +96,10 @@ class _Receiver(ThreadingHTTPServer):
         self._hint_at = None
 
     def service_actions(self) -> None:
-        """Say, once, what is probably missing where nothing arrives."""
+        """Print a hint, once, if nothing arrives."""
         if self._hint_at is not None and time.monotonic() > self._hint_at:
             self._hint_at = None
-            self.say("Nothing has arrived yet. Is a worker running? `make run` has one.")
+            self.write("Nothing has arrived yet. Is a worker running? `make run` has one.")
 
 
 class _Request(BaseHTTPRequestHandler):
@@ -107,18 +108,18 @@ class _Request(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Verify, print, answer."""
-        sent = {name.lower(): value for name, value in self.headers.items()}
-        body = self.rfile.read(min(int(sent.get("content-length", "0")), MAX_BYTES))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        body = self.rfile.read(min(int(headers.get("content-length", "0")), MAX_BYTES))
         self.server.arrived()
         try:
-            event = self.server.verifier.verify(body, sent)
+            event = self.server.verifier.verify(body, headers)
         except (WebhookVerificationError, ValueError):  # the library leaves malformed base64 and UTF-8 to the caller
-            self.server.say("Refused a request without a valid signature.")
+            self.server.write("Refused a request without a valid signature.")
             self._answer(401)
         else:
-            attempt = sent["webhook-attempt"]
+            attempt = headers["webhook-attempt"]
             subject = "{type} {id} sequence {sequence}".format(**event["subject"])
-            self.server.say(f"{event['timestamp']}  {event['type']}  {subject}  attempt {attempt}")
+            self.server.write(f"{event['timestamp']}  {event['type']}  {subject}  attempt {attempt}")
             self._answer(204)
 
     def _answer(self, status: int) -> None:
@@ -127,4 +128,4 @@ class _Request(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing of requests: the events are what is to be seen."""
+        """Do not log requests: only events are printed."""
