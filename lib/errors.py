@@ -1,6 +1,6 @@
-"""The error catalogue: every code that leaves the service, with its HTTP status, and the refusals that carry one.
+"""The error codes of the API with their HTTP status, and the base classes of errors.
 
-One registry feeds the exception handler, the OpenAPI document, docs/errors.md and the tests.
+The exception handler, the OpenAPI document, docs/errors.md and the tests use this registry.
 """
 
 import dataclasses
@@ -37,52 +37,48 @@ class Code(Enum):
     )
     UNSUPPORTED_API_VERSION = ErrorKind(400, False, "The API-Version header names no known version.")
     TOKEN_IN_QUERY = ErrorKind(
-        400, False, "A token came in the query string; it has been recorded and should be rotated."
+        400, False, "The query string contains a token; this has been recorded, rotate the token."
     )
-    UNAUTHENTICATED = ErrorKind(401, False, "There is no bearer token, or it is not one of ours.")
-    TOKEN_EXPIRED = ErrorKind(401, False, "The token was right, but its time has passed.")
-    TOKEN_REVOKED = ErrorKind(401, False, "The token was right, but it has been revoked.")
+    UNAUTHENTICATED = ErrorKind(401, False, "There is no bearer token, or it is unknown.")
+    TOKEN_EXPIRED = ErrorKind(401, False, "The token has expired.")
+    TOKEN_REVOKED = ErrorKind(401, False, "The token has been revoked.")
     INSUFFICIENT_SCOPE = ErrorKind(403, False, "The token lacks the scope; details[0].requiredScope names it.")
     IP_NOT_ALLOWED = ErrorKind(403, False, "The client address is outside the token's allow-list.")
     PHI_NOT_PERMITTED = ErrorKind(403, False, "The token's PHI level does not permit the field or operation.")
     FORBIDDEN = ErrorKind(403, False, "The caller's role does not permit this.")
     NOT_FOUND = ErrorKind(404, False, "There is no such resource within the caller's data scope.")
-    METHOD_NOT_ALLOWED = ErrorKind(405, False, "The resource has no such method; the Allow header lists those it has.")
-    NOT_ACCEPTABLE = ErrorKind(406, False, "The Accept header excludes every format of this resource.")
+    METHOD_NOT_ALLOWED = ErrorKind(
+        405, False, "The resource does not support the method; the Allow header lists its methods."
+    )
+    NOT_ACCEPTABLE = ErrorKind(406, False, "The Accept header allows no format of this resource.")
     INVALID_TRANSITION = ErrorKind(
         409, False, "The ride's status does not allow this; details carry from, to and allowed."
     )
-    TRANSITION_GUARD_FAILED = ErrorKind(
-        409, False, "Conditions of the transition are not met; each of the details is one."
-    )
+    TRANSITION_GUARD_FAILED = ErrorKind(409, False, "Conditions of the transition are not met; details list them.")
     MILESTONE_OUT_OF_ORDER = ErrorKind(
         409, False, "occurredAt lies before the ride or the previous milestone, or in the future."
     )
     DUPLICATE_RESOURCE = ErrorKind(409, False, "A record with this external reference exists; details name existingId.")
     DUPLICATE_RIDE = ErrorKind(409, False, "The rider has a ride at this time; send allowDuplicate to book it anyway.")
-    ASSIGNMENT_REJECTED = ErrorKind(
-        409, False, "Checks refuse this driver and vehicle; each of the details is one violation."
-    )
-    ASSIGNMENT_CONFLICT = ErrorKind(409, False, "The driver or vehicle is taken in that period.")
+    ASSIGNMENT_REJECTED = ErrorKind(409, False, "Checks refuse this driver and vehicle; details list the violations.")
+    ASSIGNMENT_CONFLICT = ErrorKind(409, False, "The driver or vehicle has another ride in that period.")
     CREDENTIALS_MISSING = ErrorKind(
         409, False, "The driver lacks credentials that activation requires; details list them."
     )
     RIDER_NOT_BOOKABLE = ErrorKind(409, False, "The rider's record does not allow bookings.")
     LOCKED_BY_EXPORT = ErrorKind(409, False, "The ride is part of a locked export and can no longer be corrected.")
-    RESOURCE_BUSY = ErrorKind(409, True, "Another change holds the record; try again.")
-    IDEMPOTENCY_IN_PROGRESS = ErrorKind(409, True, "A request with this Idempotency-Key is under way.")
+    RESOURCE_BUSY = ErrorKind(409, True, "Another request is changing the record; try again.")
+    IDEMPOTENCY_IN_PROGRESS = ErrorKind(409, True, "A request with this Idempotency-Key is in progress.")
     GONE = ErrorKind(410, False, "The resource was purged, or the API version has ended.")
     PRECONDITION_FAILED = ErrorKind(412, False, "If-Match names an older version; read the record again.")
-    PAYLOAD_TOO_LARGE = ErrorKind(413, False, "The body, or an answer that is sent at once, exceeds the limit.")
+    PAYLOAD_TOO_LARGE = ErrorKind(413, False, "The body or the response exceeds the limit.")
     UNSUPPORTED_MEDIA_TYPE = ErrorKind(415, False, "The body is not application/json.")
-    RULE_VIOLATION = ErrorKind(422, False, "The request is well formed but breaks a rule of the domain.")
-    ENDPOINT_URL_BLOCKED = ErrorKind(
-        422, False, "Nothing may be sent to this address; details say what is wrong with it."
-    )
+    RULE_VIOLATION = ErrorKind(422, False, "The request is well formed but breaks a business rule.")
+    ENDPOINT_URL_BLOCKED = ErrorKind(422, False, "Requests to this address are not allowed; details say why.")
     IDEMPOTENCY_KEY_REUSED = ErrorKind(422, False, "The Idempotency-Key was used with another body.")
     PRECONDITION_REQUIRED = ErrorKind(428, False, "This deployment requires If-Match on changes.")
-    RATE_LIMITED = ErrorKind(429, True, "Too many requests; Retry-After says when to come back.")
-    INTERNAL_ERROR = ErrorKind(500, True, "Something failed on our side; safe to repeat with an Idempotency-Key.")
+    RATE_LIMITED = ErrorKind(429, True, "Too many requests; Retry-After says when to try again.")
+    INTERNAL_ERROR = ErrorKind(500, True, "The service failed; safe to repeat with an Idempotency-Key.")
     SERVICE_UNAVAILABLE = ErrorKind(503, True, "The service or its database is not available; Retry-After says when.")
     TIMEOUT = ErrorKind(504, True, "The request took longer than the service allows.")
 
@@ -151,7 +147,7 @@ def _message(template: Template, parameters: dict[str, object]) -> Template:
 
 
 class InvalidInput(DomainError):
-    """A value that the shape of a request cannot judge: it needs a look at the data.  Always names the field.
+    """A value that is invalid for reasons beyond the shape of the request, such as other data.  Names the field.
 
     `%(field)s` in the template is the name of the field.
     """
@@ -166,7 +162,7 @@ class InvalidInput(DomainError):
 
 
 class NotFound(DomainError):
-    """There is no such record, or it lies outside the caller's data scope: the two are told apart nowhere."""
+    """The record does not exist or is outside the caller's data scope; callers cannot distinguish the two."""
 
     code = Code.NOT_FOUND
     template = _("There is no such %(record)s.")
@@ -176,7 +172,7 @@ class NotFound(DomainError):
 
 
 class StaleVersion(DomainError):
-    """The caller's copy is older than the record."""
+    """The caller's version of the record is outdated."""
 
     code = Code.PRECONDITION_FAILED
     template = _("The record has changed since it was read.")
@@ -188,7 +184,7 @@ class StaleVersion(DomainError):
 
 
 class ScopeMissing(DomainError):
-    """The caller may see the record, but not do this to it."""
+    """The caller may see the record but lacks the scope for the operation."""
 
     code = Code.INSUFFICIENT_SCOPE
     template = _("This needs the scope %(scope)s.")
@@ -204,7 +200,7 @@ class ScopeMissing(DomainError):
 
 
 class FieldRefused(DomainError):
-    """Several values cannot stand as they are.  For rules that look at more than the shape of one field."""
+    """Several values are invalid.  For rules that concern more than the shape of one field."""
 
     code = Code.VALIDATION_ERROR
 

@@ -1,4 +1,4 @@
-"""What may be arranged of a list of the console: by which columns it is sorted, and which of it stands in addresses."""
+"""Lists of the console: sortable columns, optional columns and page sizes, and their query parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,49 +7,49 @@ from typing import Any, Final
 from django.http import QueryDict
 
 SIZES: Final = (50, 100, 200)  # rows of a page
-DOWN: Final = "-"  # in front of the name of a column: sorted from large to small, from late to early, from Z to A
+DOWN: Final = "-"  # prefix of a column that is sorted in descending order
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
     """A list of the console.
 
-    `page` is the name of its URL, and what is remembered of it is remembered under.  `sorts` names the columns that it
-    can be sorted by, those with "-" in front from large to small at first; the first one is the usual order.  `columns`
-    names those that may be left out; what a row is called by is none of them, so that a list always shows something.
+    `page` is the name of its URL, and the key of its saved preferences.  `sorts` maps sortable columns to labels; "-"
+    marks those that sort in descending order at the first click; the first is the default.  `columns` may
+    be hidden, without the column that names a row.
     """
 
     page: str
     sorts: Mapping[str, Any]
     columns: Mapping[str, Any] = field(default_factory=dict)
     sizes: tuple[int, ...] = SIZES
-    size: int = SIZES[0]  # of a page, where nobody says another
+    size: int = SIZES[0]  # default number of rows of a page
 
     @property
     def usual(self) -> str:
         return next(iter(self.sorts), "")
 
-    def sort(self, asked: str) -> str:
-        """Read an order out of an address; what is none there is the usual one."""
-        return asked if asked.removeprefix(DOWN) in {one.removeprefix(DOWN) for one in self.sorts} else self.usual
+    def sort(self, value: str) -> str:
+        """Return the order of a query parameter; the default for an unknown value."""
+        return value if value.removeprefix(DOWN) in {column.removeprefix(DOWN) for column in self.sorts} else self.usual
 
-    def rows(self, asked: str) -> int | None:
-        """Read out of an address how many rows a page has; None for what is no size of this list."""
-        return next((size for size in self.sizes if str(size) == asked), None)
+    def rows(self, value: str) -> int | None:
+        """Return the page size of a query parameter; None for an unknown value."""
+        return next((size for size in self.sizes if str(size) == value), None)
 
     def named(self, column: str) -> Any:
-        """Give the name of a column that the list can be sorted by."""
+        """Return the label of a sortable column."""
         return self.sorts.get(column) or self.sorts[f"{DOWN}{column}"]
 
     def turned(self, column: str, sort: str) -> str:
-        """Say how a click on the head of a column sorts what is sorted like this now."""
+        """Return the order after a click on the header of `column`, with `sort` as the current order."""
         if sort.removeprefix(DOWN) == column:
             return column if sort.startswith(DOWN) else f"{DOWN}{column}"
-        return next(one for one in self.sorts if one.removeprefix(DOWN) == column)
+        return next(name for name in self.sorts if name.removeprefix(DOWN) == column)
 
 
 def spelled(values: Mapping[str, object]) -> str:
-    """Spell what is asked of a list as addresses do; what is empty asks for nothing."""
+    """Encode values as a query string, without empty values."""
     query = QueryDict(mutable=True)
     for name, value in values.items():
         if value:

@@ -38,7 +38,7 @@ class AuditEntryAdmin(ScopedAdmin[AuditEntry]):
     )
 
     def scope(self, rows: Rows, principal: Principal) -> Rows:
-        """The trail is one: who may read it reads all of it, and that is recorded."""
+        """The trail has no data scope: a reader sees all entries, and the read is recorded."""
         return rows
 
     def get_search_results(self, request: HttpRequest, queryset: Rows, search_term: str) -> tuple[Rows, bool]:

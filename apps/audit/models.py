@@ -52,7 +52,7 @@ class AuditEntry(models.Model):
 
 
 class AuditSeal(models.Model):
-    """One link of the hash chain over the audit trail: SHA-256 of the link before and of the entry's canonical form."""
+    """A link of the hash chain: SHA-256 of the previous link and of the canonical form of the entry."""
 
     number = models.BigIntegerField(_("number"), primary_key=True)  # gap-free from 1
     entry = models.OneToOneField(AuditEntry, models.PROTECT, related_name="seal", verbose_name=_("entry"))

@@ -23,7 +23,7 @@ def record_read(
     phi: bool = True,
     details: dict[str, Any] | None = None,
 ) -> None:
-    """Record that the caller was shown a record or a list; one insert.
+    """Record that the caller read a record or a list; one insert.
 
     `rider_ids` are all riders on it.  `phi`: it showed riders at the caller's level; False for what names none.
     """

@@ -39,7 +39,7 @@ class EventQuerySet(models.QuerySet["Event"]):
         return events
 
     def settled(self) -> "EventQuerySet":
-        """Keep events that no transaction can still commit in front of: a reader's cursor misses none."""
+        """Events before which no running transaction can still commit one, so that a cursor misses no event."""
         return self.filter(transaction__lt=OldestRunningTransactionId())
 
     def in_commit_order(self) -> "EventQuerySet":
@@ -47,19 +47,21 @@ class EventQuerySet(models.QuerySet["Event"]):
 
 
 class Event(models.Model):
-    """One change of one record.  Carries ids, statuses and instants; never names, phones or addresses."""
+    """A change of a record.  Holds ids, statuses and instants; never names, phone numbers or addresses."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     transaction = Xid8Field(_("transaction"), db_default=CurrentTransactionId(), editable=False)
     type = models.CharField(_("type"), max_length=40)
     subject_type = models.CharField(_("subject type"), max_length=20)
     subject_id = models.UUIDField(_("subject id"))
-    # The subject's version after the change: dense from 1 for rides, so that receivers can order and spot gaps.
+    # The subject's version after the change; consecutive from 1 for rides, so receivers can order and detect gaps.
     sequence = models.PositiveIntegerField(_("sequence"))
-    # Ids and no foreign keys: every app records events, so that this one lies below all others.
+    # Ids, no foreign keys: every app records events, so this app may not import another one.
     facility_id = models.UUIDField(_("facility"), null=True)
     provider_id = models.UUIDField(_("transport provider"), null=True)
-    occurred_at = models.DateTimeField(_("occurred at"))  # when it happened, by the reporter's clock
+    occurred_at = models.DateTimeField(
+        _("occurred at")
+    )  # when the change happened, by the clock of the reporting system
     recorded_at = models.DateTimeField(_("recorded at"), db_default=Now(), editable=False)
     actor = models.CharField(_("actor"), max_length=60)  # "user:<id>", "token:<id>", "system"
     request_id = models.CharField(_("request id"), max_length=64, blank=True)
@@ -78,7 +80,7 @@ class Event(models.Model):
         indexes = [
             models.Index(fields=["transaction", "id"], name="event_feed"),
             models.Index(fields=["type", "transaction", "id"], name="event_feed_by_type"),
-            # Retention: the oldest of what may be forgotten, without a walk past the history of all rides.
+            # For retention: the oldest deletable events, without scanning the events of rides.
             models.Index(fields=["id"], name="event_forgettable", condition=~Q(subject_type="ride")),
         ]
 
@@ -87,10 +89,10 @@ class Event(models.Model):
 
 
 class OutboxEntry(models.Model):
-    """An event that webhooks have not been made of yet.
+    """An event for which no webhook deliveries have been created yet.
 
-    A trigger of migration 0002 writes the row with the event, whoever writes that: application, command or SQL.  Ids
-    of one subject's events rise with their sequence, because its row is locked while they are recorded.
+    A trigger of migration 0002 inserts the row together with the event, also for events inserted by SQL.  Ids of the
+    events of a subject rise with their sequence, because its row is locked while they are recorded.
     """
 
     id = models.BigAutoField(_("id"), primary_key=True)

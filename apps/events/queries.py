@@ -18,7 +18,7 @@ START: Final = (0, UUID(int=0))
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some events in order, where to go on, and whether there were more already."""
+    """Events in order, the position of the next batch, and whether more are available now."""
 
     events: list[Event]
     position: Position
@@ -26,37 +26,37 @@ class Batch:
 
 
 def feed(*, by: Principal, types: list[str] | None, after: Position, limit: int) -> Batch:
-    """Read what follows the position (transaction, id) `after`, in commit order.
+    """Read the events after the position (transaction, id) `after`, in commit order.
 
-    Rows of transactions that began after one still running are held back until that one ends, so that whoever stores
-    the position misses nothing.  PostgreSQL counts the transactions of all databases of a cluster for this.  One query
-    on the index `event_feed`.
+    Events of transactions that began after a transaction that is still running are held back until it ends, so that a
+    reader that stores the position misses no event.  PostgreSQL counts transactions of all databases of the cluster.
+    One query on the index `event_feed`.
     """
     transaction, last_id = after
     events = Event.objects.visible_to(by).settled().in_commit_order()
     events = events.filter(transaction__gte=transaction).filter(Q(transaction__gt=transaction) | Q(id__gt=last_id))
     if types is not None:
         events = events.filter(type__in=types)
-    found = list(events[: limit + 1])
-    shown = found[:limit]
-    position = (shown[-1].transaction, shown[-1].pk) if shown else after
-    return Batch(shown, position, len(found) > limit)
+    rows = list(events[: limit + 1])
+    page = rows[:limit]
+    position = (page[-1].transaction, page[-1].pk) if page else after
+    return Batch(page, position, len(rows) > limit)
 
 
 def position_of(event_id: UUID, *, by: Principal) -> Position | None:
-    """Find the position of an event in the feed; None when the principal has no such event."""
+    """Return the position of an event in the feed; None if the principal cannot see the event."""
     return Event.objects.visible_to(by).filter(pk=event_id).values_list("transaction", "pk").first()
 
 
 def frontier() -> Position:
-    """Give the position behind everything that is settled: whoever starts there hears of what settles from now on."""
+    """Return the position after all settled events: a reader that starts there gets only later events."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
         return cursor.fetchone()[0], START[1]
 
 
 def made_since(moment: dt.datetime, *, by: Principal, most: int) -> list[Event]:
-    """Read events whose ids were made since then by the clock of whoever recorded them, settled or not.
+    """Read events with ids generated since `moment` (by the clock of the recording process), settled or not.
 
     One query on the primary key.
     """

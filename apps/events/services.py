@@ -1,4 +1,7 @@
-"""The one way an event comes to be."""
+"""Recording events, and the outbox of events that no webhook delivery has been created for.
+
+A trigger adds each event to the outbox in the same transaction, so an event is published if and only if it commits.
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -26,10 +29,10 @@ def record(
     provider_id: UUID | None = None,
     data: dict[str, Any] | None = None,
 ) -> Event:
-    """Write one event into the transaction under way.
+    """Record an event in the current transaction.
 
     `sequence` is the subject's version after the change; `data` holds ids, statuses and instants in camelCase and no
-    personal data.  Costs one insert.
+    personal data.  One insert.
 
     Raises:
         django.db.IntegrityError: the subject already has an event of this sequence: its row was not locked.
@@ -49,16 +52,16 @@ def record(
 
 
 def record_all(events: Iterable[Mapping[str, Any]], *, by: Principal) -> None:
-    """Write many events as `record` writes one, each given by its columns but for id and caller.  Costs one COPY."""
-    who = {"actor": by.actor, "request_id": by.request_id}
-    copy_rows(Event, ({"id": uuid7(), **who, **columns} for columns in events))
+    """Record many events, each given by its columns except id and caller.  One COPY."""
+    caller = {"actor": by.actor, "request_id": by.request_id}
+    copy_rows(Event, ({"id": uuid7(), **caller, **columns} for columns in events))
 
 
 def claim_outbox(*, most: int) -> list[UUID]:
-    """Take the ids of events that nothing was made of yet, oldest first, out of the outbox.
+    """Remove up to `most` entries from the outbox, oldest first, and return their event ids.
 
-    They are back if the transaction under way is undone.  Call it under a lock that one publisher holds at a time:
-    then the events of one subject come in their order.
+    A rollback restores them.  Call it under a lock that one publisher holds at a time, so that the events of a subject
+    stay in order.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -70,14 +73,14 @@ def claim_outbox(*, most: int) -> list[UUID]:
 
 
 def is_anything_unpublished() -> bool:
-    """Say whether there is an event that nothing was made of yet.  One query."""
+    """Return whether the outbox has entries.  One query."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT FROM events_outboxentry)")
         return bool(cursor.fetchone()[0])
 
 
 def oldest_unpublished() -> datetime | None:
-    """Return when the event that has waited longest in the outbox was recorded; None if it is empty.  One query."""
+    """Return when the oldest event in the outbox was recorded; None if the outbox is empty.  One query."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT e.recorded_at FROM events_outboxentry u JOIN events_event e ON e.id = u.event_id"
@@ -88,16 +91,16 @@ def oldest_unpublished() -> datetime | None:
 
 
 def take_history() -> None:
-    """Take everything out of the outbox, told to nobody: for loading what happened long ago."""
+    """Empty the outbox without publishing: for loading historical data."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM events_outboxentry")
 
 
 def forget(*, before: datetime, unless: Exists, most: int) -> int:
-    """Delete up to `most` of the oldest events recorded before `before` that are no ride's history.
+    """Delete up to `most` of the oldest events recorded before `before` that do not belong to a ride.
 
-    `unless` keeps those that somebody else still needs: a subquery over OuterRef("pk").  The database refuses to
-    forget what happened to rides, and anything of the last day.
+    `unless` is a subquery over OuterRef("pk") that excludes events still in use.  A trigger refuses to delete events of
+    rides and of the last day.
     """
     old = Event.objects.filter(pk__lt=oldest_of(before), recorded_at__lt=before).exclude(subject_type="ride")
     rows = old.exclude(unless).order_by("pk").values("pk")[:most]

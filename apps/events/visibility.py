@@ -1,4 +1,4 @@
-"""Whose business a change is that has just been told of: the rule of `EventQuerySet.visible_to`, without a query."""
+"""Data scope of live changes: the rule of `EventQuerySet.visible_to`, without a query."""
 
 from lib.access import Principal
 from lib.live.changes import Change
@@ -6,7 +6,7 @@ from lib.live.hub import Sees
 
 
 def change_filter_for(person: Principal) -> Sees:
-    """Say of a change whether the person hears of it.  For people alone: clients do not see tokens of one another."""
+    """Return a function that says whether a user sees a change.  For users only: API clients have more conditions."""
     facilities = None if person.facility_ids is None else frozenset(map(str, person.facility_ids))
     providers = None if person.provider_ids is None else frozenset(map(str, person.provider_ids))
 

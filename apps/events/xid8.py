@@ -29,7 +29,7 @@ class CurrentTransactionId(models.Func):
 
 
 class OldestRunningTransactionId(models.Func):
-    """The oldest transaction still running: every one below it has committed or rolled back."""
+    """The oldest running transaction: all transactions before it have committed or rolled back."""
 
     template = "pg_snapshot_xmin(pg_current_snapshot())"
     output_field = Xid8Field()

@@ -117,7 +117,7 @@ def test_trail_written_anew_is_found_by_a_head_kept_elsewhere(trail: list[AuditE
     audit_chain.seal()
 
     assert audit_chain.verify()[1] == []
-    assert audit_chain.verify(known=head)[1] == ["seal 5 is not the one that was written down"]
+    assert audit_chain.verify(known=head)[1] == ["seal 5 differs from the stored one"]
 
 
 def test_command_prints_the_head_and_takes_it_back(trail: list[AuditEntry], capsys: pytest.CaptureFixture[str]) -> None:

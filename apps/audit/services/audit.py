@@ -25,11 +25,10 @@ def record(
     outcome: str = AuditEntry.Outcome.DONE,
     details: dict[str, Any] | None = None,
 ) -> None:
-    """Write one row into the transaction under way, or on its own where there is none.
+    """Record an entry in the current transaction, or on its own if there is none.
 
-    A write that cannot be audited fails with it, and so does a read: call this before the answer leaves.  `rider_ids`
-    are all riders whose data was shown or changed; `details` holds names of fields, never their values.  Costs one
-    insert.
+    If the entry cannot be written, the change or read fails: call this before the response is sent.  `rider_ids` are
+    all riders whose data was shown or changed; `details` holds names of fields, never values.  One insert.
     """
     riders = set(rider_ids)
     if (named := _named.get()) is not None:
@@ -53,7 +52,7 @@ def record(
 
 @contextmanager
 def riders_named() -> Iterator[set[UUID]]:
-    """Collect the riders that rows written by `record` inside the block name."""
+    """Collect the riders of all entries that are recorded inside the block."""
     riders: set[UUID] = set()
     around = _named.get()
     token = _named.set(riders)
@@ -66,7 +65,7 @@ def riders_named() -> Iterator[set[UUID]]:
 
 
 def record_denial(*, by: Principal, reason: str, details: dict[str, Any] | None = None) -> None:
-    """Write that a valid token, or somebody signed in, was used where or for what they may not be."""
+    """Record that a valid token or a signed-in user was refused for lack of rights."""
     record(
         by=by,
         action=f"{by.kind}s.denied",

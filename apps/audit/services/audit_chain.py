@@ -1,6 +1,7 @@
-"""The hash chain over the audit trail, which shows whether somebody with the keys to the database altered it.
+"""The hash chain over the audit trail, which reveals changes made by SQL.
 
-Entries are written without it and sealed some seconds later, so that no reader waits for another.
+Entries are inserted without a hash and added to the chain seconds later, so that requests do not wait for each other.
+Each link is an `AuditSeal`: SHA-256 of the previous link and of the entry.
 """
 
 import hashlib
@@ -15,9 +16,9 @@ from apps.audit.models import AuditEntry, AuditSeal
 from lib.api.json import canonical
 
 _SEALED_AT_ONCE: Final = 5_000
-# No transaction lasts this long, so nothing unsealed lies further behind the last sealed entry.
+# No transaction lasts this long, so entries without a seal are at most this much older than the last sealed entry.
 _LATEST_COMMIT: Final = timedelta(days=1)
-_LOCK: Final = 4_729_301  # any number, the same in every process: one sealer at a time
+_LOCK: Final = 4_729_301  # of an advisory lock: one process seals at a time
 _COLUMNS: Final = (
     "id", "at", "actor", "role", "action", "subject_type", "subject_id", "rider_ids", "facility_id", "phi", "reason",
     "outcome", "details", "request_id", "ip",
@@ -26,7 +27,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last link.  Kept outside the database, it also shows when the end of the trail was cut off."""
+    """The last link.  Stored outside the database, it also reveals that the end of the trail was deleted."""
 
     number: int
     digest: str
@@ -37,7 +38,7 @@ START: Final = Head(0, "")
 
 @transaction.atomic
 def seal() -> int:
-    """Seal what is not sealed yet, some thousands at once; answer how many.  Waits for another sealer to finish."""
+    """Seal up to 5,000 entries and return how many.  Waits for another process that seals."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     last = AuditSeal.objects.select_related("entry").order_by("-number").first()
@@ -54,10 +55,10 @@ def seal() -> int:
 
 
 def verify(*, known: Head = START) -> tuple[Head, list[str]]:
-    """Compute the whole chain anew; answer its head and what is wrong, in words.
+    """Compute the chain again; return its head and a list of problems as text.
 
-    `known` is a head that was written down elsewhere: without one, a trail whose end was cut off looks whole.  Reads
-    every entry.
+    `known` is a head that was stored elsewhere; without it, entries deleted at the end are not detected.  Reads all
+    entries.
     """
     wrong, head, digest = [], START, b""
     for number, sealed, row in _links():
@@ -66,10 +67,10 @@ def verify(*, known: Head = START) -> tuple[Head, list[str]]:
         digest = _next(digest, row)
         if digest != sealed:
             wrong.append(f"entry {row['id']} (seal {number}) or its place in the trail was altered")
-            digest = sealed  # what follows is judged by itself
+            digest = sealed  # later links are checked independently
         head = Head(number, sealed.hex())
         if number == known.number and head != known:
-            wrong.append(f"seal {number} is not the one that was written down")
+            wrong.append(f"seal {number} differs from the stored one")
     if head.number < known.number:
         wrong.append(f"seals {head.number + 1} to {known.number} are missing at the end")
     return head, wrong

@@ -1,4 +1,4 @@
-"""Check that nobody altered the audit trail."""
+"""Check the hash chain of the audit trail."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from apps.audit.services import audit_chain
 
 
 class Command(BaseCommand):
-    """Compute the chain anew and print its head, to be kept outside the database."""
+    """Check the chain and print its head, which belongs outside the database."""
 
-    help = "Check the hash chain over the audit trail; print its head, to be kept outside the database."
+    help = "Check the hash chain over the audit trail; print its head, which belongs outside the database."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--head", help="a head printed earlier, NUMBER:DIGEST; shows a trail cut off at its end")
