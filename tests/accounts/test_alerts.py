@@ -105,7 +105,7 @@ def test_nobody_puts_aside_what_is_not_their_business() -> None:
     assert Alert.objects.get().acknowledged_at is None
 
 
-def test_mail_goes_once_to_those_whose_business_it_is_and_to_the_pager(settings: Any) -> None:
+def test_alert_is_mailed_once_to_its_readers(settings: Any) -> None:
     settings.ALERT_EMAILS = ["pager@example.org"]
     UserFactory.create(role=UserRole.ADMIN, email="ada@example.org")
     UserFactory.create(role=UserRole.ADMIN, email="gone@example.org", is_active=False)
@@ -120,7 +120,7 @@ def test_mail_goes_once_to_those_whose_business_it_is_and_to_the_pager(settings:
     assert mail.outbox[0].body == (f"Nobody answers there.\n\n{settings.BASE_URL}/console/developers/endpoints/1\n")
 
 
-def test_an_alert_without_a_page_or_readers_is_settled_without_mail() -> None:
+def test_alert_without_page_or_readers_sends_no_mail() -> None:
     _tell(path="")
 
     assert alerts.send_mails(at=NOW) == 0

@@ -156,7 +156,7 @@ def test_use_is_noted_once_a_minute() -> None:
 
 
 @pytest.mark.parametrize("name", ["access_token", "anything", "limit"])
-def test_token_in_the_query_is_refused_and_recorded_without_its_secret(nobody: APIClient, name: str) -> None:
+def test_token_in_query_is_refused_and_recorded_without_secret(nobody: APIClient, name: str) -> None:
     api = api_with()
 
     response = nobody.get(f"{SELF}?{name}={api.text}")

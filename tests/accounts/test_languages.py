@@ -203,7 +203,7 @@ def test_password_mail_is_in_the_language_of_whoever_gets_it(
     assert subject in message.subject
 
 
-def test_data_admin_names_tables_and_columns_in_the_readers_language(client: Client) -> None:
+def test_data_admin_follows_the_readers_language(client: Client) -> None:
     sign_in(client, factories.UserFactory.create(role=UserRole.ADMIN, language="es"))
     driver = factories.DriverFactory.create()
 

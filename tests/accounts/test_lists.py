@@ -70,7 +70,7 @@ def test_columns_and_rows_are_kept_for_the_person_and_nobody_else() -> None:
     assert str(preferences) == f"list preferences {preferences.pk}"
 
 
-def test_one_column_stays_and_what_is_no_size_or_column_changes_nothing() -> None:
+def test_invalid_size_or_column_changes_nothing() -> None:
     admin = visitor()
 
     bare = _arrange(admin, "webhook_deliveries", offered=["status", "created"], columns=[])

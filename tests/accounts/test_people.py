@@ -170,7 +170,7 @@ def _session_of(person: User) -> Client:
     return client
 
 
-def test_sessions_that_are_over_are_deleted_with_what_was_noted_of_them(now: dt.datetime) -> None:
+def test_ended_sessions_are_deleted_with_their_notes(now: dt.datetime) -> None:
     old, young = factories.UserFactory.create(), factories.UserFactory.create()
     sign_in(Client(), old)
     UserSession.objects.create(user=old, session_key="old", ip="192.0.2.1", user_agent="canary")

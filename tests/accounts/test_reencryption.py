@@ -267,7 +267,7 @@ def test_change_that_comes_between_stays(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("rider_before")
-def test_change_that_comes_between_would_be_lost_without_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_change_is_lost_without_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     _with_a_change_in_between(monkeypatch)
     narrowed: Callable[..., Any] = QuerySet.filter
 

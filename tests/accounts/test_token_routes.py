@@ -35,7 +35,7 @@ def test_issued_token_opens_the_api(api: TokenClient, hospital: Facility) -> Non
 
 
 @override_settings(API_RATE_TOKENS=2)
-def test_address_issues_few_tokens_a_minute_whatever_tokens_it_holds() -> None:
+def test_address_issues_few_tokens_a_minute() -> None:
     body = {"role": "auditor", "clientName": "Watch"}
     before = ApiToken.objects.count()
 

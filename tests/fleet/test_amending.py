@@ -30,7 +30,7 @@ def everything() -> list[Any]:
 
 
 @pytest.mark.django_db
-def test_license_leave_and_names_of_a_driver_change_under_one_version(api: TokenClient) -> None:
+def test_license_leave_and_names_change_under_one_version(api: TokenClient) -> None:
     driver = fit_driver()
     Leave.objects.create(driver=driver, starts_at=factories.NOW, ends_at=factories.PICKUP)
     changes = {"licenseNumber": "D400-1", "leave": [AWAY], "externalIds": [NAME]}
@@ -67,7 +67,7 @@ def test_vehicle_is_not_changed_from_an_older_copy(api: TokenClient) -> None:
 
 
 @pytest.mark.django_db
-def test_name_that_another_driver_bears_is_refused_and_the_other_named_to_those_who_see_them(api: TokenClient) -> None:
+def test_duplicate_driver_name_is_refused(api: TokenClient) -> None:
     holder, driver = fit_driver(), fit_driver()
     api.patch(f"/api/drivers/{holder.pk}", {"externalIds": [NAME]})
     neighbour = api_with(TokenRole.FULL_ACCESS, provider_ids=[driver.provider_id])

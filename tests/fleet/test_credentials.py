@@ -71,7 +71,7 @@ def test_urgency_turns_on_the_days_it_should(given: dict[str, Any], expected: Ur
     assert urgency(credential(**given), DAY, needed=False) is expected
 
 
-def test_a_credential_that_was_never_filed_is_missing_where_it_is_needed() -> None:
+def test_required_credential_never_filed_is_missing() -> None:
     assert urgency(None, DAY, needed=True) is Urgency.MISSING
     assert urgency(None, DAY, needed=False) is Urgency.NOT_FILED
 

@@ -32,7 +32,7 @@ def test_driver_added_and_changed_is_heard_of_twice(api: TokenClient) -> None:
     ]
 
 
-def test_vehicle_added_changed_and_taken_out_is_heard_of_three_times(api: TokenClient) -> None:
+def test_vehicle_changes_record_three_events(api: TokenClient) -> None:
     vehicle = api.post("/api/vehicles", vehicle_body()).json()
     api.patch(f"/api/vehicles/{vehicle['id']}", {"color": "blue"})
     api.post(f"/api/vehicles/{vehicle['id']}/status", {"status": "maintenance", "reason": "brakes"})

@@ -55,7 +55,7 @@ def test_steps_turn_on_the_days_they_should(left: int, step: int | None) -> None
 @pytest.mark.parametrize(
     ("life", "left", "step"), [(31, 31, None), (31, 16, None), (31, 14, 14), (13, 7, None), (120, 60, 60)]
 )
-def test_what_is_issued_for_a_short_while_is_told_of_in_its_second_half(life: int, left: int, step: int | None) -> None:
+def test_short_credential_is_reminded_in_its_second_half(life: int, left: int, step: int | None) -> None:
     last_day = TODAY + left * DAY
 
     assert reminder(last_day - life * DAY, last_day, TODAY) == step
@@ -77,7 +77,7 @@ def test_a_credential_is_told_of_once_at_each_step() -> None:
 
 
 @pytest.mark.django_db
-def test_a_step_that_nobody_was_awake_for_is_made_good_and_those_before_it_are_left_out() -> None:
+def test_missed_reminder_is_sent_without_earlier_ones() -> None:
     _credential(65)
 
     assert _days(55, 56) == [1, 0]
@@ -232,7 +232,7 @@ def _admin(provider: TransportProvider | None, email: str) -> User:
 
 
 @pytest.mark.django_db
-def test_fleet_admins_of_the_provider_are_mailed_once_and_no_name_leaves_the_house() -> None:
+def test_fleet_admins_are_mailed_once_without_names() -> None:
     driver = factories.DriverFactory.create(first_name="Wilhelmina", last_name="Oyelaran", phone="+13125550199")
     credential = _credential(14, driver=driver, number="D400-7836", issuer="Illinois")
     _admin(driver.provider, "own@example.org")

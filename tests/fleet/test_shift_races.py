@@ -58,9 +58,7 @@ def test_shift_that_changed_hands_meanwhile_is_not_touched(shift: Shift) -> None
     assert AuditEntry.objects.get().details == {"changed": ["driver_id", "vehicle_id"]}
 
 
-def test_without_the_second_look_it_would_have_a_driver_of_another_provider(
-    shift: Shift, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_recheck_it_has_another_providers_driver(shift: Shift, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control of the test above."""
     monkeypatch.setattr(shifts, "_require_same_pair", lambda shift, before: None)
     driver, vehicle = fit_pair()

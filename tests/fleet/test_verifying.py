@@ -45,7 +45,7 @@ def test_who_enters_a_credential_does_not_verify_it(driver: Driver) -> None:
     assert (credential.verified_by, credential.verified_at) == (ben.actor, NOW)
 
 
-def test_who_entered_a_credential_may_reject_it_and_still_not_verify_it(driver: Driver) -> None:
+def test_person_who_entered_it_may_reject_but_not_verify(driver: Driver) -> None:
     ada = factories.principal()
     credential = _file(driver, ada)
     credentials.reject(credential_id=credential.pk, reason="Unreadable", by=ada, at=NOW)
@@ -54,7 +54,7 @@ def test_who_entered_a_credential_may_reject_it_and_still_not_verify_it(driver: 
         credentials.verify(credential_id=credential.pk, by=ada, at=NOW)
 
 
-def test_database_takes_no_credential_that_one_person_entered_and_verified(driver: Driver) -> None:
+def test_database_refuses_verification_by_the_same_person(driver: Driver) -> None:
     ada = factories.principal()
     credential = _file(driver, ada)
 
@@ -69,7 +69,7 @@ def test_credentials_from_before_are_verified_by_anybody(driver: Driver) -> None
     credentials.verify(credential_id=credential.pk, by=factories.principal(), at=NOW)
 
 
-def test_whether_a_credential_is_verified_changes_nothing_about_how_it_stands(driver: Driver) -> None:
+def test_verification_does_not_affect_the_status(driver: Driver) -> None:
     _file(driver, factories.principal())
 
     (mvr,) = [one for one in active_credentials([driver.pk], [])[driver.pk] if one.type == "mvr"]

@@ -73,7 +73,7 @@ def test_inbox_that_is_cut_says_so(monkeypatch: pytest.MonkeyPatch, most: int, s
     assert ("There is more: only the worst alert is shown." in text_of(response)) == says
 
 
-def test_alert_is_acknowledged_for_everybody_and_stands_among_the_earlier_ones() -> None:
+def test_acknowledged_alert_moves_to_the_earlier_ones() -> None:
     alert = _tell("An endpoint fails")
     over = _tell("It is over", path="/console/developers/endpoints/")
     Alert.objects.filter(pk=over.pk).update(resolved_at=NOW)
@@ -92,7 +92,7 @@ def test_alert_is_acknowledged_for_everybody_and_stands_among_the_earlier_ones()
     assert "By somebody who is gone Acknowledged 2026-11-20 09:00" in page
 
 
-def test_alert_that_is_not_there_is_not_found_and_a_get_changes_nothing() -> None:
+def test_unknown_alert_is_not_found_and_get_changes_nothing() -> None:
     client, alert = visitor(), _tell("An endpoint fails")
 
     assert client.post(f"{INBOX}{uuid7()}/acknowledge/").status_code == 404
@@ -114,7 +114,7 @@ def test_every_page_counts_what_is_open() -> None:
     assert "<title>(2) " in after
 
 
-def test_news_of_the_inbox_are_ids_and_severities_of_what_is_the_callers(
+def test_inbox_updates_hold_only_ids_and_severities_in_scope(
     monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
     client = visitor()

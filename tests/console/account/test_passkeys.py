@@ -150,9 +150,7 @@ def _signed_in_by_app(client: Client, role: UserRole) -> User:
     return person
 
 
-def test_app_alone_opens_enrolment_and_no_more_to_an_admin_where_passkeys_are_required(
-    client: Client, settings: Any
-) -> None:
+def test_app_gives_an_admin_only_passkey_enrollment(client: Client, settings: Any) -> None:
     settings.ADMIN_PASSKEY_REQUIRED = True
     _signed_in_by_app(client, UserRole.ADMIN)
 
@@ -186,9 +184,7 @@ def test_admin_with_app_alone_adds_a_passkey_and_is_in(client: Client, key: Soft
     assert _is_in(client)
 
 
-def test_admin_who_has_a_passkey_and_signs_in_with_the_app_is_sent_back(
-    client: Client, key: SoftKey, settings: Any
-) -> None:
+def test_admin_with_passkey_who_uses_the_app_is_sent_back(client: Client, key: SoftKey, settings: Any) -> None:
     settings.ADMIN_PASSKEY_REQUIRED = True
     person = _signed_in_by_app(client, UserRole.ADMIN)
     _enrol(client, key)
@@ -204,7 +200,7 @@ def test_admin_who_has_a_passkey_and_signs_in_with_the_app_is_sent_back(
     assert _is_in(other)
 
 
-def test_password_alone_does_not_reach_enrolment_where_the_account_has_an_app(client: Client, settings: Any) -> None:
+def test_password_without_app_code_does_not_reach_enrollment(client: Client, settings: Any) -> None:
     settings.ADMIN_PASSKEY_REQUIRED = True
     person = _person(UserRole.ADMIN)
     TOTP.activate(person, SEED)

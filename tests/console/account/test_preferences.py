@@ -73,7 +73,7 @@ def test_preferences_hold_on_every_page_of_their_person_alone(client: Client, da
     assert _kept(dana) == (True, False, None)
 
 
-def test_sound_and_notifications_of_alerts_are_off_until_somebody_wants_them(client: Client, dana: User) -> None:
+def test_alert_sound_and_notifications_are_off_by_default(client: Client, dana: User) -> None:
     before = client.get("/console/home/").content.decode()
     client.post(PAGE, {**OTHERWISE, "alert_sound": "on"})
     after = client.get("/console/home/").content.decode()

@@ -158,7 +158,7 @@ def test_seeds_are_nowhere_in_the_database(person: User) -> None:
     assert totp.validate_code(_code()) is True
 
 
-def test_admin_sign_in_is_ours_and_opens_nothing_with_a_password_alone(client: Client, person: User) -> None:
+def test_admin_sign_in_needs_more_than_a_password(client: Client, person: User) -> None:
     TOTP.activate(person, SEED)
 
     page = client.get("/admin/login/?next=/admin/")
@@ -209,9 +209,7 @@ def test_password_session_of_somebody_with_a_factor_is_thrown_out(client: Client
     assert "_auth_user_id" not in client.session
 
 
-def test_last_second_factor_cannot_be_removed_where_one_is_required(
-    client: Client, person: User, settings: Any
-) -> None:
+def test_required_second_factor_cannot_be_removed(client: Client, person: User, settings: Any) -> None:
     settings.MFA_REQUIRED = True
     TOTP.activate(person, SEED)
     sign_in(client, person)
@@ -243,7 +241,7 @@ def test_password_reset_does_not_sign_in(client: Client, person: User) -> None:
     assert _actions()[-1] == "password.reset"
 
 
-def test_reset_of_an_unknown_address_reads_like_that_of_a_known_one(client: Client, person: User) -> None:
+def test_reset_reads_the_same_for_unknown_addresses(client: Client, person: User) -> None:
     known = client.post("/accounts/password/reset/", {"email": person.email})
     unknown = client.post("/accounts/password/reset/", {"email": "nobody@example.org"})
 
@@ -332,9 +330,7 @@ def test_session_that_does_not_say_when_it_began_is_ended(client: Client, person
     assert response.status_code == 302
 
 
-def test_sign_out_ends_the_session_on_the_server_and_clears_the_browser(
-    client: Client, person: User, settings: Any
-) -> None:
+def test_sign_out_ends_the_session_and_clears_the_browser(client: Client, person: User, settings: Any) -> None:
     sign_in(client, person)
     key = client.session.session_key
     thief = Client()

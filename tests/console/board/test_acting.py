@@ -73,14 +73,14 @@ def test_a_ride_says_what_it_is_and_what_can_be_done(desk: Client, ride: Ride) -
     assert "<h1" not in fragment
 
 
-def test_a_released_ride_says_when_its_rider_was_ready_as_its_card_does(desk: Client) -> None:
+def test_released_ride_shows_when_its_rider_was_ready(desk: Client) -> None:
     ride = released(NOW - HOUR / 3)
 
     assert f"08:40 {ride.rider.last_name}" in text_of(desk.get(BOARD))
     assert f"Ride 08:40 · {ride.rider.last_name}" in text_of(desk.get(at(ride)))
 
 
-def test_a_ride_that_is_driven_can_be_given_to_others_and_one_that_is_over_cannot(desk: Client, ride: Ride) -> None:
+def test_ride_under_way_is_reassigned_and_an_ended_one_is_not(desk: Client, ride: Ride) -> None:
     factories.put_driver_on(ride, driver=able())
     driven = text_of(desk.get(at(ride)))
     _not_met(ride)
@@ -92,9 +92,7 @@ def test_a_ride_that_is_driven_can_be_given_to_others_and_one_that_is_over_canno
     assert "Status No-show" in over
 
 
-def test_drivers_are_offered_with_reasons_and_the_others_with_what_stands_against_them(
-    desk: Client, ride: Ride
-) -> None:
+def test_candidates_have_reasons_and_others_conflicts(desk: Client, ride: Ride) -> None:
     able(last_name="Fitting")
     factories.DriverFactory.create(last_name="Credentialless")
 
@@ -161,7 +159,7 @@ def test_a_stale_copy_is_refused_and_overwrites_nothing(desk: Client, ride: Ride
     assert ride.driver_id == first.pk
 
 
-def test_a_stretcher_does_not_go_into_a_van_without_a_place_for_it(desk: Client) -> None:
+def test_van_without_stretcher_position_is_refused(desk: Client) -> None:
     """B6: hard rules refuse, and are named."""
     ride = factories.RideFactory.create(spaces_ambulatory=0, spaces_stretcher=1)
     driver = able()

@@ -50,7 +50,7 @@ def test_the_board_is_for_dispatch(role: UserRole) -> None:
     assert {client.post(BOARD + path).status_code for path in posts} == {403}
 
 
-def test_a_day_shows_lanes_and_queue_and_leaves_a_row_in_the_trail(desk: Client) -> None:
+def test_day_shows_rows_and_queue_and_is_audited(desk: Client) -> None:
     driven, waiting = _driven(pickup_at=NOW + HOUR), factories.RideFactory.create()
 
     page = desk.get(BOARD)
@@ -102,7 +102,7 @@ def test_the_list_has_the_rides_that_pass(desk: Client, show: str) -> None:
     assert listed == ({ride.pk for ride in rides.values()} if show == "" else {rides[show].pk})
 
 
-def test_the_list_is_sorted_paged_and_shows_the_columns_that_its_reader_wants(desk: Client) -> None:
+def test_list_is_sorted_paged_and_has_chosen_columns(desk: Client) -> None:
     def listed(query: str) -> list[str]:
         page = desk.get(f"{BOARD}?view=list&{query}")
         return [row["ride"].rider.last_name for row in page.context["rows"]]
@@ -132,7 +132,7 @@ def test_the_list_is_sorted_paged_and_shows_the_columns_that_its_reader_wants(de
     assert "&amp;sort=rider" in page.content.decode().partition('aria-label="Day"')[2], "another day, the same order"
 
 
-def test_pages_of_the_list_follow_each_other_and_stay_when_it_changes(desk: Client) -> None:
+def test_list_pages_are_stable_when_the_list_changes(desk: Client) -> None:
     for minutes in range(52):
         factories.RideFactory.create(pickup_at=NOW + minutes * HOUR / 60)
 
@@ -156,7 +156,7 @@ def test_an_empty_day_says_so_and_what_is_asked_wrongly_is_today(desk: Client) -
         assert (page.is_today, page.view, page.show) == (True, "timeline", "")
 
 
-def test_changes_are_the_lanes_of_rides_and_drivers_and_what_is_gone(desk: Client) -> None:
+def test_changes_return_changed_rows_and_removed_rides(desk: Client) -> None:
     ride, other = _driven(), _driven()
     gone = factories.DriverFactory.create()
 
@@ -242,7 +242,7 @@ def test_names_and_places_are_escaped(desk: Client) -> None:
     assert "<script>" not in body.partition("<main")[2]
 
 
-def test_lanes_draw_what_is_outside_of_shifts_leave_ways_and_lateness(desk: Client) -> None:
+def test_rows_draw_off_duty_leave_travel_and_delay(desk: Client) -> None:
     driver = factories.DriverFactory.create()
     vehicle = factories.VehicleFactory.create(provider=driver.provider)
     times = [(NOW - HOUR, NOW + HOUR), (NOW + 2 * HOUR, NOW + 20 * HOUR)]
@@ -283,7 +283,7 @@ def test_a_break_is_said_in_the_lane(desk: Client) -> None:
     assert "On break" not in text_of(ended)
 
 
-def test_a_drivers_day_lists_what_is_to_drive_with_shift_and_leave(desk: Client) -> None:
+def test_drivers_day_lists_rides_shift_and_leave(desk: Client) -> None:
     ride = _driven(pickup_at=NOW + HOUR)
     assert ride.driver is not None
     shift = factories.ShiftFactory.create(driver=ride.driver, vehicle=ride.vehicle)
@@ -297,7 +297,7 @@ def test_a_drivers_day_lists_what_is_to_drive_with_shift_and_leave(desk: Client)
     assert (row.subject_id, row.rider_ids) == (ride.driver_id, [ride.rider_id])
 
 
-def test_a_day_with_nothing_to_drive_says_so_and_a_free_day_is_no_page(desk: Client) -> None:
+def test_day_without_rides_says_so_and_a_free_day_has_no_page(desk: Client) -> None:
     shift = factories.ShiftFactory.create()
 
     page = desk.get(f"{BOARD}drivers/{shift.driver_id}/")

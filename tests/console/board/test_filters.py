@@ -59,7 +59,7 @@ def test_who_has_one_of_everything_sees_nothing_to_narrow(desk: Client) -> None:
     assert "Narrow down" not in text_of(page)
 
 
-def test_facility_leaves_its_queue_and_the_whole_day_of_who_drives_for_it(desk: Client) -> None:
+def test_facility_filter_keeps_whole_days_of_its_drivers(desk: Client) -> None:
     ours, theirs = factories.FacilityFactory.create(name="Ours"), factories.FacilityFactory.create(name="Theirs")
     mine, foreign = _driven(facility=ours), _driven(facility=theirs)
     beside = _driven(mine.driver, facility=theirs, pickup_at=NOW + 3 * HOUR)
@@ -147,7 +147,7 @@ def test_late_rides_of_elsewhere_are_not_counted(desk: Client) -> None:
     assert desk.get(f"{BOARD}?facility={mine.facility_id}&show=late").context["lanes"] == []
 
 
-def test_what_is_out_of_reach_or_no_zone_shows_nothing_or_everything(desk: Client) -> None:
+def test_unknown_filter_values_show_nothing_or_everything(desk: Client) -> None:
     ride = _driven()
 
     nowhere = desk.get(f"{BOARD}?facility={uuid4()}")

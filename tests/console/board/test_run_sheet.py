@@ -44,7 +44,7 @@ def _text(pdf: PdfReader) -> str:
     return " ".join(" ".join(page.extract_text() for page in pdf.pages).split())
 
 
-def test_f1_the_sheet_has_every_ride_in_order_is_tagged_and_in_the_trail(desk: Client) -> None:
+def test_sheet_lists_rides_in_order_is_tagged_and_audited(desk: Client) -> None:
     driver = factories.DriverFactory.create()
     vehicle = factories.VehicleFactory.create(provider=driver.provider)
     rides = [factories.RideFactory.create(pickup_at=NOW + hours * HOUR) for hours in (5, 1, 3)]
@@ -92,7 +92,7 @@ def test_a_ride_says_whom_to_ask_for_and_what_opens_the_door(desk: Client) -> No
         assert said in text
 
 
-def test_a_discharge_says_its_door_and_where_in_the_house_they_meet(desk: Client) -> None:
+def test_discharge_shows_entrance_and_meeting_point(desk: Client) -> None:
     ride = factories.RideFactory.create()
     front, ambulances = (
         factories.EntranceFactory.create(facility=ride.facility, name=name) for name in ("Front", "Bay 2")

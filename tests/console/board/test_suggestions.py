@@ -70,7 +70,7 @@ def test_a_preview_names_drivers_with_reasons_and_changes_nothing(desk: Client) 
     assert set(row.rider_ids) == {ride.rider_id for ride in rides}
 
 
-def test_all_are_accepted_in_one_request_and_keep_how_they_came_about(desk: Client) -> None:
+def test_all_suggestions_are_accepted_in_one_request(desk: Client) -> None:
     rides, driver = _rides(2), able()
     page = desk.get(f"{PREVIEW}?day={NOW.date()}")
 
@@ -116,7 +116,7 @@ def test_b14_what_has_changed_meanwhile_is_left_out_and_named(desk: Client) -> N
     assert _driver_ids(stays) != [None]
 
 
-def test_a_driver_who_may_no_longer_drive_is_refused_when_accepting(desk: Client) -> None:
+def test_suspended_driver_is_refused_when_accepting(desk: Client) -> None:
     (ride,) = _rides(1)
     driver = able()
     values = _values(desk.get(PREVIEW))
@@ -128,7 +128,7 @@ def test_a_driver_who_may_no_longer_drive_is_refused_when_accepting(desk: Client
     assert _driver_ids(ride) == [None]
 
 
-def test_a_selection_is_looked_at_by_itself_and_may_hold_will_calls(desk: Client) -> None:
+def test_selection_is_evaluated_alone_and_may_hold_will_calls(desk: Client) -> None:
     chosen, other = _rides(2)
     waits = factories.RideFactory.create(
         pickup_at=NOW + dt.timedelta(hours=7),
@@ -152,7 +152,7 @@ def test_a_selection_is_looked_at_by_itself_and_may_hold_will_calls(desk: Client
     assert nothing.context["back"] == BOARD
 
 
-def test_rides_for_which_nobody_is_found_say_what_stands_against_it(desk: Client) -> None:
+def test_rides_without_a_driver_show_the_conflicts(desk: Client) -> None:
     _rides(2)
     assert text_of(desk.get(PREVIEW)).count("No driver is active.") == 2
     factories.DriverFactory.create()

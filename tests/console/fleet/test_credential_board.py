@@ -158,7 +158,7 @@ def test_rows_are_narrowed_by_standing(admin: Client, standing: str, left: list[
     }  # fmt: skip
 
 
-def test_credentials_that_nobody_has_verified_are_marked_and_found(admin: Client) -> None:
+def test_unverified_credentials_are_marked_and_filtered(admin: Client) -> None:
     unseen = {"verified_at": None, "verified_by": ""}
     _driver(None, last_name="Adams").credentials.filter(type="mvr").update(**unseen)
     _driver(None, last_name="Baker").credentials.filter(type="mvr").update(rejected=True, **unseen)
@@ -275,7 +275,7 @@ def test_pages_cost_the_same_queries_however_many_rows(
         admin.get(path)
 
 
-def test_c3_two_hundred_rows_stand_on_one_page_and_the_others_on_the_next(admin: Client) -> None:
+def test_page_holds_two_hundred_rows(admin: Client) -> None:
     provider = factories.TransportProviderFactory.create()
     Driver.objects.bulk_create(
         Driver(provider=provider, first_name="Ada", last_name=f"Diaz{number:03}", phone="+13125550122")
@@ -359,7 +359,7 @@ def test_drivers_are_found_by_name_and_by_whether_they_may_drive(admin: Client) 
     assert "No driver is found by this." in text_of(admin.post(DRIVERS, {"q": "nobody"}))
 
 
-def test_list_of_drivers_says_which_credential_comes_first_and_how_many_rides_wait(admin: Client) -> None:
+def test_driver_list_shows_next_expiry_and_rides_ahead(admin: Client) -> None:
     driver = _driver(None, last_name="Diaz")
     driver.credentials.filter(type="mvr").update(expires_on=TODAY + 2 * DAY)
     _give(driver, 1, 4)

@@ -53,7 +53,7 @@ def test_credentials_are_for_those_who_write(role: UserRole) -> None:
     assert _credentials() == before
 
 
-def test_credentials_out_of_reach_and_types_that_are_none_are_not_there(desk: Client) -> None:
+def test_out_of_scope_and_unknown_credentials_are_not_found(desk: Client) -> None:
     ours, theirs = fit_driver(), fit_driver()
     person = factories.UserFactory.create(role=UserRole.FLEET_ADMIN)
     person.providers.add(ours.provider)
@@ -113,7 +113,7 @@ def test_a_credential_that_is_not_on_file_can_be_filed(desk: Client) -> None:
     assert AuditEntry.objects.get(action="credentials.file").subject_id == driver.pk
 
 
-def test_a_newer_credential_replaces_the_one_on_file_which_is_kept(desk: Client) -> None:
+def test_newer_credential_replaces_and_keeps_the_older(desk: Client) -> None:
     vehicle = fit_vehicle()
     path = f"{FLEET}vehicles/{vehicle.pk}/credentials/insurance/"
 
@@ -137,9 +137,7 @@ def test_a_newer_credential_replaces_the_one_on_file_which_is_kept(desk: Client)
         ({"number": "x" * 51}, "number"),
     ],
 )
-def test_what_cannot_be_filed_is_said_beside_it_and_nothing_changes(
-    desk: Client, given: dict[str, str], field: str
-) -> None:
+def test_invalid_credential_shows_errors_and_changes_nothing(desk: Client, given: dict[str, str], field: str) -> None:
     driver = fit_driver()
     before = _credentials()
 
@@ -163,7 +161,7 @@ def test_a_credential_is_verified_and_the_verifier_named(desk: Client) -> None:
     assert done.redirect_chain == [(_of(driver), 302)]
 
 
-def test_who_entered_a_credential_does_not_verify_it_and_somebody_else_does(desk: Client) -> None:
+def test_credential_is_verified_by_another_person(desk: Client) -> None:
     driver = fit_driver()
     desk.post(_of(driver), {"expires_on": "2027-11-01", "blocking": "on"})
     credential = driver.credentials.get(type="mvr", replaced=False)
@@ -187,7 +185,7 @@ def test_who_entered_a_credential_does_not_verify_it_and_somebody_else_does(desk
     assert (credential.verified_at, credential.verified_by != credential.entered_by) == (NOW, True)
 
 
-def test_a_rejected_credential_does_not_hold_and_can_be_taken_back(desk: Client) -> None:
+def test_rejected_credential_is_invalid_until_verified(desk: Client) -> None:
     vehicle = fit_vehicle()
     credential = vehicle.credentials.get(type="inspection")
 

@@ -211,7 +211,7 @@ def test_a_removal_asks_for_a_reason(desk: Client, credential: Credential, by: P
     assert _rows() == before
 
 
-def test_scans_of_a_credential_that_was_replaced_meanwhile_are_not_taken(desk: Client, credential: Credential) -> None:
+def test_scans_of_a_replaced_credential_are_refused(desk: Client, credential: Credential) -> None:
     told_by: dict[str, Any] = {"by": factories.principal(UserRole.DISPATCH_SUPERVISOR), "at": NOW}
     credentials.file(subject=Subject.DRIVER, subject_id=credential.subject_id, type="mvr", given={}, **told_by)
 

@@ -74,7 +74,7 @@ def _to(driver: Driver, to: str, **given: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("role", list(UserRole))
-def test_pages_are_for_those_who_read_and_forms_for_those_who_write(role: UserRole) -> None:
+def test_pages_need_read_scope_and_forms_write_scope(role: UserRole) -> None:
     driver = fit_driver(provider=factories.TransportProviderFactory.create())
     vehicle = fit_vehicle(provider=driver.provider)
     client = _bound(driver) if role == UserRole.FLEET_ADMIN else visitor(role)
@@ -246,7 +246,7 @@ def test_who_leaves_may_keep_the_rides_until_somebody_looks(desk: Client) -> Non
     assert (driver.activation, coming.status, coming.driver_id) == ("inactive", "assigned", driver.pk)
 
 
-def test_refused_suspension_changes_nothing_and_keeps_what_was_typed(desk: Client) -> None:
+def test_refused_suspension_changes_nothing_and_keeps_input(desk: Client) -> None:
     driver, *_rides = _with_rides()
     path, before = f"{DRIVERS}{driver.pk}/activation/", _state()
 
@@ -262,7 +262,7 @@ def test_refused_suspension_changes_nothing_and_keeps_what_was_typed(desk: Clien
     assert _state() == before
 
 
-def test_activation_names_the_credentials_that_lack_and_is_refused(desk: Client) -> None:
+def test_activation_names_missing_credentials_and_is_refused(desk: Client) -> None:
     driver = fit_driver(activation="pending")
     driver.credentials.filter(type="mvr").delete()
     driver.credentials.filter(type="driver_license").update(expires_on=dt.date(2026, 11, 19))

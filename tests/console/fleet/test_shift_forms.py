@@ -106,7 +106,7 @@ def test_shifts_out_of_reach_are_not_there() -> None:
     assert _rows() == before
 
 
-def test_a_shift_is_planned_for_the_driver_and_day_that_were_asked_for(desk: Client) -> None:
+def test_new_shift_takes_driver_and_day_from_the_address(desk: Client) -> None:
     driver, vehicle = fit_pair()
 
     page = desk.get(f"{NEW}?driver={driver.pk}&day=2026-11-23")
@@ -128,7 +128,7 @@ def test_a_new_shift_begins_with_today_and_nobody(desk: Client) -> None:
         assert desk.get(f"{NEW}{query}").context["form"].initial == {"version": 0, "day": "2026-11-20"}
 
 
-def test_clocks_are_those_of_the_drivers_provider_and_the_night_ends_tomorrow(desk: Client) -> None:
+def test_overnight_shift_uses_the_providers_time_zone(desk: Client) -> None:
     there = factories.TransportProviderFactory.create(timezone="America/New_York")
     driver, vehicle = fit_pair(there)
 
@@ -223,7 +223,7 @@ def test_a_change_that_is_no_shift_is_said_beside_it(desk: Client) -> None:
     assert _span(shift) == (SIX, SIX + 8 * HOUR, "planned")
 
 
-def test_a_shift_that_somebody_changed_meanwhile_is_looked_at_first(desk: Client) -> None:
+def test_shift_changed_by_others_is_shown_first(desk: Client) -> None:
     shift = _shift()
     Shift.objects.update(version=3)
 
@@ -234,7 +234,7 @@ def test_a_shift_that_somebody_changed_meanwhile_is_looked_at_first(desk: Client
     assert _span(shift)[1] == SIX + 8 * HOUR
 
 
-def test_rides_that_a_change_leaves_without_a_shift_are_shown_first(desk: Client) -> None:
+def test_rides_left_without_a_shift_are_shown_first(desk: Client) -> None:
     shift = _shift()
     left, kept = _ride(shift, SIX + 7 * HOUR), _ride(shift, SIX + 2 * HOUR)
     sent = _as_it_is(shift, ends="12:00")
@@ -258,7 +258,7 @@ def test_rides_that_a_change_leaves_without_a_shift_are_shown_first(desk: Client
 
 
 @pytest.mark.parametrize("act", ["", "step/"])
-def test_rides_that_came_since_somebody_looked_are_shown_before_anything_is_changed(desk: Client, act: str) -> None:
+def test_rides_added_meanwhile_are_shown_before_the_change(desk: Client, act: str) -> None:
     shift = _shift()
     seen = _ride(shift, SIX + 7 * HOUR)
     sent = {"do": "cancel", "version": 1} if act else _as_it_is(shift, ends="12:00")
@@ -283,7 +283,7 @@ def test_rides_that_came_since_somebody_looked_are_shown_before_anything_is_chan
     assert (unchanged, _rows() == before) == (True, False)
 
 
-def test_rides_that_are_gone_since_somebody_looked_are_no_reason_to_ask_again(desk: Client) -> None:
+def test_rides_removed_meanwhile_need_no_confirmation(desk: Client) -> None:
     shift = _shift()
     ride, sent = _ride(shift, SIX + HOUR), {"do": "cancel", "version": 1}
     asked = desk.post(_of(shift, "step/"), sent)
@@ -400,7 +400,7 @@ def test_a_shift_is_planned_once_more_with_or_without_its_driver(desk: Client, q
     }  # fmt: skip
 
 
-def test_who_has_left_and_what_is_retired_are_offered_to_their_own_shift_alone(desk: Client) -> None:
+def test_former_drivers_are_offered_only_for_their_own_shift(desk: Client) -> None:
     shift = _shift(driver__activation="inactive", vehicle__status="retired")
     other, _van = fit_pair(shift.provider)
 

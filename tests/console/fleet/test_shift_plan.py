@@ -45,7 +45,7 @@ def _cells(page: Any) -> dict[str, list[list[str]]]:
 
 
 @pytest.mark.parametrize("role", list(UserRole))
-def test_plan_is_for_those_who_read_drivers_and_changing_it_for_those_who_write(role: UserRole) -> None:
+def test_plan_needs_read_scope_and_changes_write_scope(role: UserRole) -> None:
     shift = _shift(SIX)
     page = visitor(role).get(f"{PLAN}?day=2026-11-16")
 
@@ -104,7 +104,7 @@ def test_plan_without_anybody_says_so(desk: Client) -> None:
     assert "There is no driver yet" in text_of(desk.get(PLAN))
 
 
-def test_who_has_left_is_not_there_and_who_may_not_drive_is_marked(desk: Client) -> None:
+def test_plan_omits_former_and_marks_inactive_drivers(desk: Client) -> None:
     _shift(SIX, driver__last_name="Adams", driver__activation="suspended", driver__activation_reason="x")
     _shift(SIX, driver__last_name="Baker", driver__activation="inactive")
 

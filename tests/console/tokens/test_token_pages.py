@@ -98,7 +98,7 @@ def test_list_shows_those_that_work_unless_others_are_asked_for() -> None:
     assert shown(f"shown=all&client={revoked.client_id}") == {revoked.pk}
 
 
-def test_list_without_tokens_says_what_one_is_or_that_the_filter_hides_them() -> None:
+def test_empty_token_list_explains_tokens_or_the_filter() -> None:
     client = visitor()
 
     assert "No system can call the API yet." in text_of(client.get(LIST))
@@ -145,7 +145,7 @@ def test_token_is_issued_and_shown_once() -> None:
     assert f'data-shown-once="{_page(token)}"' in answer.content.decode()
 
 
-def test_token_of_a_known_client_without_bounds_has_all_of_its_role() -> None:
+def test_unrestricted_client_token_has_all_of_its_role() -> None:
     client = factories.ApiClientFactory.create()
 
     visitor().post(ADD, GOOD | {"client": str(client.pk), "client_name": ""})
