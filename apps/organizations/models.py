@@ -8,7 +8,6 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from apps.organizations.postal_address import PostalAddress, on_the_globe
 from apps.organizations.zones import validate_zone
 from lib.choices import TextChoices
 from lib.ids import uuid7
@@ -37,6 +36,31 @@ class ReturnLegPolicy(TextChoices):
     HOLD = "hold", _("hold for decision")
     CANCEL = "cancel", _("Cancel")
     KEEP = "keep", _("Keep")
+
+
+class PostalAddress(models.Model):
+    """Abstract: a US postal address with WGS84 coordinates to six decimals (about 0.1 m)."""
+
+    address_line1 = models.CharField("address line 1", max_length=200)
+    address_line2 = models.CharField("address line 2", max_length=200, blank=True)
+    city = models.CharField(max_length=100)
+    state = models.CharField(max_length=50)
+    postal_code = models.CharField(max_length=20)
+    lat = models.DecimalField("latitude", max_digits=9, decimal_places=6, null=True, blank=True)
+    lng = models.DecimalField("longitude", max_digits=9, decimal_places=6, null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+def valid_coordinates(name: str) -> models.CheckConstraint:
+    """Constrain `lat` and `lng`: both or neither, in WGS84 degrees."""
+    return models.CheckConstraint(
+        name=name,
+        condition=Q(lat__isnull=True, lng__isnull=True)
+        # A comparison with null is unknown, which a constraint lets pass.
+        | Q(lat__isnull=False, lng__isnull=False, lat__range=(-90, 90), lng__range=(-180, 180)),
+    )
 
 
 def default_escalation_minutes() -> list[int]:
@@ -115,7 +139,7 @@ class Facility(PostalAddress):
         verbose_name = _("facility")
         verbose_name_plural = _("facilities")
         constraints = [
-            on_the_globe("facility_on_the_globe"),
+            valid_coordinates("facility_on_the_globe"),
             models.CheckConstraint(name="facility_kind_known", condition=Q(kind__in=FacilityKind.values)),
             models.CheckConstraint(
                 name="facility_booking_policy_known", condition=Q(booking_policy__in=BookingPolicy.values)
@@ -155,7 +179,7 @@ class Entrance(models.Model):
         verbose_name_plural = _("entrances")
         constraints = [
             models.UniqueConstraint(name="entrance_name_once", fields=["facility", "name"]),
-            on_the_globe("entrance_on_the_globe"),
+            valid_coordinates("entrance_on_the_globe"),
         ]
 
     def __str__(self) -> str:
@@ -307,7 +331,7 @@ class HomeBase(PostalAddress):
         verbose_name_plural = _("home bases")
         constraints = [
             models.UniqueConstraint(name="home_base_name_once", fields=["provider", "name"]),
-            on_the_globe("home_base_on_the_globe"),
+            valid_coordinates("home_base_on_the_globe"),
         ]
 
     def __str__(self) -> str:
