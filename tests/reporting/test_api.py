@@ -54,7 +54,7 @@ def test_facility_kpis_match_the_golden_month(api: TokenClient, month: legs.Cast
     assert {(one["value"], one["denominator"]) for one in row["before"]} == {(None, 0)}
     assert {(one["definitionVersion"], one["asOf"]) for one in row["figures"]} == {("kpi-1", AS_OF)}
     assert body["restatements"] == []
-    assert body["progress"] == {"asOf": AS_OF, "filledFrom": None, "closedThrough": "2026-11-12"}
+    assert body["progress"] == {"asOf": AS_OF, "backfilledFrom": None, "closedThrough": "2026-11-12"}
 
 
 def test_period_before_stands_beside(api: TokenClient, month: legs.Cast) -> None:
@@ -491,5 +491,5 @@ def test_small_counts_of_words_are_hidden_two_at_a_time(month: legs.Cast) -> Non
 def test_nothing_yet_is_said(api: TokenClient) -> None:
     body = read(api, "daily-summary?date=2026-11-08")
 
-    assert body["progress"] == {"asOf": None, "filledFrom": None, "closedThrough": None}
+    assert body["progress"] == {"asOf": None, "backfilledFrom": None, "closedThrough": None}
     assert set(body["statuses"].values()) == {0}

@@ -121,12 +121,14 @@ class ProgressOut(OutShape):
     """How far the figures are."""
 
     as_of = fields.Instant(allow_null=True, help_text="Null while old rides are still being filled in.")
-    filled_from = fields.LocalDate(allow_null=True, help_text="Days before are not filled in yet; null: all are.")
+    backfilled_from = fields.LocalDate(
+        allow_null=True, help_text="Earlier days are not backfilled yet; null if all days are."
+    )
     closed_through = fields.LocalDate(allow_null=True, help_text="This day and those before are closed.")
 
 
 def _progress(progress: Progress) -> dict[str, Any]:
-    days = {"filledFrom": progress.filled_from, "closedThrough": progress.closed_through}
+    days = {"backfilledFrom": progress.backfilled_from, "closedThrough": progress.closed_through}
     return {
         "asOf": _instant(progress.as_of),
         **{name: None if day is None else day.isoformat() for name, day in days.items()},

@@ -19,7 +19,7 @@ class Progress:
     """How far the rollups are.  `as_of` None: old rides are still being filled in, and values are not complete."""
 
     as_of: datetime | None
-    filled_from: date | None
+    backfilled_from: date | None
     closed_through: date | None
 
 
