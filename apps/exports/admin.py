@@ -1,4 +1,4 @@
-"""The table of codes that exports suggest."""
+"""Admin of the codes that exports suggest."""
 
 from django.contrib import admin
 
@@ -16,5 +16,5 @@ class SuggestedCodeAdmin(ScopedAdmin[SuggestedCode]):
     ordering = ("item", "id")
 
     def scope(self, rows: Rows, principal: Principal) -> Rows:
-        """The operator's own codes, the same for everybody."""
+        """Return all rows: codes are the same for every caller."""
         return rows

@@ -22,7 +22,7 @@ def make_exports() -> None:
 @shared_task(name="exports.cleanup")
 def cleanup() -> None:
     """Delete files and links that have expired."""
-    export_runs.tend(at=_now())
+    export_runs.clean_up(at=_now())
 
 
 @shared_task(name="exports.run_schedules", soft_time_limit=_SOFT_SECONDS, time_limit=_SECONDS)

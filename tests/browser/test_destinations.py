@@ -68,16 +68,16 @@ def test_server_is_added_compared_and_tried(desk: Inspector, listening: Listenin
         with page.expect_navigation():
             page.get_by_role("button", name="Save").click()
         with page.expect_navigation():
-            page.get_by_role("button", name="Try it").click()
-        expect(page.locator("main")).to_contain_text("no host key has been agreed on")
+            page.get_by_role("button", name="Test").click()
+        expect(page.locator("main")).to_contain_text("no host key is trusted")
         with page.expect_navigation():
-            page.get_by_role("button", name="Ask the server for its host key").click()
+            page.get_by_role("button", name="Get host keys").click()
         found = faults(page)
         with page.expect_navigation():
-            page.get_by_role("button", name="I have compared it").click()
+            page.get_by_role("button", name="The fingerprint matches").click()
         with page.expect_navigation():
-            page.get_by_role("button", name="Try it").click()
-        expect(page.locator("body")).to_contain_text("It works: a file was put there and taken away again.")
+            page.get_by_role("button", name="Test").click()
+        expect(page.locator("body")).to_contain_text("The test succeeded: a file was uploaded and deleted again.")
         found += faults(page)
 
     assert found == [], "\n".join(found)

@@ -106,7 +106,7 @@ def stand_in(monkeypatch: Any) -> Places:
 def tick(clock: Clock) -> None:
     """Let workers do all that is due: plan, make the exports, send."""
     schedule_runs.work(clock=clock)
-    export_runs.work(clock=clock, most=50)
+    export_runs.work(clock=clock, limit=50)
     schedule_runs.work(clock=clock)
 
 

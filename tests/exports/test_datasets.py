@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.audit.models import AuditEntry
 from apps.events.models import Event
-from apps.exports.formats.columns import Kind
+from apps.exports.formats.columns import ColumnType
 from apps.exports.models import Export, SuggestedCode
 from apps.exports.queries.datasets import DATASETS
 from apps.rides.models import Ride, RideException
@@ -44,7 +44,10 @@ def test_rows_of_every_dataset_begin_with_what_tells_them_apart() -> None:
         *keys, batch = dataset.columns[: dataset.identity]
         assert batch.name == "exportBatchId"
         if dataset.name in RECORDS:
-            assert [(one.kind, one.name) for one in keys] == [(Kind.ID, keys[0].name), (Kind.COUNT, "rowVersion")]
+            assert [(one.kind, one.name) for one in keys] == [
+                (ColumnType.ID, keys[0].name),
+                (ColumnType.COUNT, "rowVersion"),
+            ]
         assert len({one.name for one in dataset.columns}) == len(dataset.columns)
 
 

@@ -280,5 +280,5 @@ def test_host_keys_of_nobody_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     silent = _post(api, f"{LIST}/{places.server(host='127.0.0.1', port=1).pk}/host-keys")
 
     assert [error_of(one)["code"] for one in (of_bucket, silent)] == ["RULE_VIOLATION", "RULE_VIOLATION"]
-    assert error_of(silent)["message"] == "The server did not tell its host keys: nobody answers there."
+    assert error_of(silent)["message"] == "The server did not send its host keys: it does not respond."
     assert destinations.MAX_DESTINATIONS == 50

@@ -117,7 +117,7 @@ def test_file_is_put_on_a_server_and_that_is_remembered(listening: Listening, fi
     destination.refresh_from_db()
     assert listening.there() == {NAME: b"rideId\n"}
     assert (destination.sent_at, destination.failed_at, destination.version) == (NOW, None, 1)
-    assert trail() == [("destinations.put", destination.pk, {"name": NAME})]
+    assert trail() == [("destinations.upload", destination.pk, {"name": NAME})]
 
 
 def test_file_is_put_on_a_server_that_knows_our_key(tmp_path: Path, file: Path) -> None:
@@ -418,11 +418,11 @@ def test_host_keys_are_told_for_somebody_to_compare(listening: Listening) -> Non
 
 
 def test_buckets_have_no_host_keys_and_silent_servers_tell_none() -> None:
-    with pytest.raises(destinations.NotAServer):
+    with pytest.raises(destinations.NotAnSftpServer):
         destinations.host_keys(destination_id=places.bucket().pk, by=admin())
     with pytest.raises(destinations.HostKeysUnavailable) as refusal:
         destinations.host_keys(destination_id=places.server(host="127.0.0.1", port=1).pk, by=admin())
-    assert refusal.value.why == UploadErrorCode.UNREACHABLE
+    assert refusal.value.upload_error == UploadErrorCode.UNREACHABLE
 
 
 def test_those_who_reach_a_part_decide_on_nothing() -> None:

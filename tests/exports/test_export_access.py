@@ -72,7 +72,7 @@ def test_link_of_a_file_that_was_taken_away_is_gone(api: TokenClient, nobody: To
     answer = nobody.get(link)
 
     assert error_of(answer)["code"] == "GONE"
-    assert not export_files.place_of(export).exists()
+    assert not export_files.file_path(export).exists()
 
 
 def test_there_is_no_link_before_the_file(api: TokenClient) -> None:

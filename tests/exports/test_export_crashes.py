@@ -37,13 +37,13 @@ settings.DATABASES["default"]["NAME"] = sys.argv[1]
 settings.EXPORTS_DIR = sys.argv[2]
 django.setup()
 from apps.exports.services import export_runs
-progress = export_runs._Held.progress
+progress = export_runs._ClaimedExport.progress
 def wait(held, *given):
     progress(held, *given)
     if held.rows > 2000:
         print("in the middle", flush=True)
         time.sleep(60)
-export_runs._Held.progress = wait
+export_runs._ClaimedExport.progress = wait
 from django.utils import timezone
 export_runs.work(clock=timezone.now)
 """
@@ -90,7 +90,7 @@ def test_export_of_a_killed_worker_is_whole_when_another_has_made_it(asked: Expo
     at = timezone.now() + export_runs.LEASE
 
     export_runs.work(clock=lambda: at)
-    export_runs.tend(at=at)
+    export_runs.clean_up(at=at)
 
     assert killed == ("running", 1)
     assert [path.parent.name.startswith(f".{asked.pk}") for path in left] == [True]  # to one side, and not whole

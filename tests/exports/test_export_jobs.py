@@ -152,8 +152,8 @@ def test_rides_stay_free_when_the_export_is_let_go_while_they_are_locked(
     for _ in range(3):
         ride_in(RideStatus.COMPLETED)
     export = Export.objects.get(pk=ask(api, lock=True).json()["id"])
-    monkeypatch.setattr(export_runs, "_LOCKED_AT_ONCE", 1)
-    lock_some, found = export_runs._lock_some, []
+    monkeypatch.setattr(export_runs, "_LOCK_BATCH", 1)
+    lock_some, found = export_runs._lock_batch, []
 
     def lock_and_let_go(held: Any, versions: Any) -> None:
         lock_some(held, versions)
@@ -164,7 +164,7 @@ def test_rides_stay_free_when_the_export_is_let_go_while_they_are_locked(
             else:
                 exports.unlock(export_id=export.pk, by=system())
 
-    monkeypatch.setattr(export_runs, "_lock_some", lock_and_let_go)
+    monkeypatch.setattr(export_runs, "_lock_batch", lock_and_let_go)
     tasks.make_exports()
 
     assert (found[0], RideLock.objects.count()) == (1, 0)
@@ -177,7 +177,7 @@ def test_lost_lease_is_noticed_at_the_next_piece(api: TokenClient, folder: Path)
     claimed = export_runs.claim(at=factories.NOW)
     assert claimed
     assert claimed.rows == [export]
-    held = export_runs._Held(claimed, lambda: factories.NOW)
+    held = export_runs._ClaimedExport(claimed, lambda: factories.NOW)
     Export.objects.filter(pk=export.pk).update(claim_id=uuid4())
 
     held.beat()
@@ -193,7 +193,7 @@ def test_lease_is_renewed_and_tells_how_far_the_export_is(api: TokenClient, fold
     claimed = export_runs.claim(at=factories.NOW)
     assert claimed
     later = factories.NOW + dt.timedelta(seconds=20)
-    held = export_runs._Held(claimed, lambda: later, rows=5)
+    held = export_runs._ClaimedExport(claimed, lambda: later, rows=5)
 
     held.beat()
 
@@ -207,19 +207,19 @@ def test_export_whose_worker_went_away_is_made_by_another(api: TokenClient, fold
     ask(api)
     lost = export_runs.claim(at=factories.NOW)
     assert lost
-    export_files.workshop(lost.rows[0])
+    export_files.create_working_folder(lost.rows[0])
     assert export_runs.claim(at=factories.NOW + dt.timedelta(seconds=59)) is None
     later = factories.NOW + export_runs.LEASE
 
     made = export_runs.work(clock=lambda: later)
-    export_files.sweep()
+    export_files.delete_leftovers()
 
     export = Export.objects.get()
     assert (made, export.state, export.attempts, export.rows) == (1, "ready", 2, 1)
     assert [path.name for path in folder.iterdir()] == [f"{export.pk}.csv"]
     assert Event.objects.filter(type="export.ready").count() == 1
-    late = export_runs._Held(lost, lambda: later, rows=7)
-    with pytest.raises(export_runs.Lost):
+    late = export_runs._ClaimedExport(lost, lambda: later, rows=7)
+    with pytest.raises(export_runs.ClaimLost):
         export_runs._settle_ready(late, tmp_path / "late", [], by=system())
     assert Export.objects.get().rows == 1
 
@@ -227,7 +227,7 @@ def test_export_whose_worker_went_away_is_made_by_another(api: TokenClient, fold
 def test_export_that_kills_its_workers_is_given_up(api: TokenClient) -> None:
     ask(api)
     at = factories.NOW
-    for _ in range(export_runs.TRIES):
+    for _ in range(export_runs.MAX_ATTEMPTS):
         assert export_runs.claim(at=at)
         at += export_runs.LEASE
 
@@ -286,9 +286,9 @@ def test_file_goes_when_its_time_has_passed(api: TokenClient, folder: Path) -> N
     link_to(api, export)
     end = factories.NOW + dt.timedelta(hours=24)
 
-    export_runs.tend(at=end - dt.timedelta(seconds=1))
+    export_runs.clean_up(at=end - dt.timedelta(seconds=1))
     kept = list(folder.iterdir())
-    export_runs.tend(at=end + dt.timedelta(hours=1))
+    export_runs.clean_up(at=end + dt.timedelta(hours=1))
 
     export.refresh_from_db()
     assert (len(kept), list(folder.iterdir()), export.state) == (1, [], "expired")
@@ -299,10 +299,10 @@ def test_foreign_files_in_the_folder_are_left_alone(folder: Path) -> None:
     folder.mkdir()
     (folder / "lost+found").mkdir()
     (folder / "README").write_text("ours")
-    sending = folder / f"{export_files.SENDING}1"
+    sending = folder / f"{export_files.STREAMING_PREFIX}1"
     sending.mkdir()
 
-    swept = export_files.sweep()
+    swept = export_files.delete_leftovers()
 
     assert swept == 1
     assert sorted(path.name for path in folder.iterdir()) == [sending.name, "README"]

@@ -11,8 +11,8 @@ from django.db import InterfaceError, connection
 
 from apps.accounts.rules.roles import TokenRole
 from apps.exports import tasks
-from apps.exports.formats import files, parquet, sealed_values
-from apps.exports.formats.columns import Column, Kind
+from apps.exports.formats import encrypted_values, files, parquet
+from apps.exports.formats.columns import Column, ColumnType
 from apps.exports.formats.copy_stream import Source
 from apps.exports.formats.files import Table
 from apps.exports.models import Export
@@ -41,7 +41,7 @@ def test_lease_is_renewed_beside_the_work_even_after_a_failure(
 ) -> None:
     beats, twice, connected = [], threading.Event(), []
 
-    def beat(held: export_runs._Held) -> None:
+    def beat(held: export_runs._ClaimedExport) -> None:
         beats.append(held.export.pk)
         connected.append(connection.connection)
         connection.ensure_connection()
@@ -54,7 +54,7 @@ def test_lease_is_renewed_beside_the_work_even_after_a_failure(
         raise NotFound(Message("export"))
 
     monkeypatch.setattr(export_runs, "BEAT_SECONDS", 0.001)
-    monkeypatch.setattr(export_runs._Held, "beat", beat)
+    monkeypatch.setattr(export_runs._ClaimedExport, "beat", beat)
     monkeypatch.setattr(files, "write", wait)
     ask(api)
     tasks.make_exports()
@@ -86,7 +86,7 @@ def test_several_are_made_one_after_the_other(api: TokenClient) -> None:
     ask(api)
     ask(api)
 
-    made = export_runs.work(clock=lambda: factories.NOW, most=2)
+    made = export_runs.work(clock=lambda: factories.NOW, limit=2)
     tasks.cleanup()
 
     assert (made, set(Export.objects.values_list("state", flat=True))) == (2, {"ready"})
@@ -123,7 +123,7 @@ def test_copy_that_cannot_tell_its_age_is_read_all_the_same(api: TokenClient, mo
 
 
 def test_opened_values_are_not_kept_without_bound(api: TokenClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealed_values, "_REMEMBERED", 1)
+    monkeypatch.setattr(encrypted_values, "_CACHE_SIZE", 1)
     for code in ("IL1", "IL2"):
         ride = ride_in(RideStatus.COMPLETED)
         ride.rider.medicaid_id = code
@@ -135,9 +135,9 @@ def test_opened_values_are_not_kept_without_bound(api: TokenClient, monkeypatch:
 
 
 def test_parquet_is_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "GROUP", 100)
-    monkeypatch.setattr(parquet, "_BLOCK", 1000)
-    columns = (Column("number", Kind.COUNT, "n.number"), Column("text", Kind.TEXT, "repeat('x', 1000)"))
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 100)
+    monkeypatch.setattr(parquet, "_BLOCK_BYTES", 1000)
+    columns = (Column("number", ColumnType.COUNT, "n.number"), Column("text", ColumnType.TEXT, "repeat('x', 1000)"))
     source = Source("FROM generate_series(1, 500) AS n(number) ORDER BY n.number", {})
 
     files.write(tmp_path / "file", "parquet", Table("rides", columns, source, str, seconds=5))

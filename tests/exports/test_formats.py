@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from apps.exports.formats import files
-from apps.exports.formats.columns import Column, Kind, Sealed
-from apps.exports.formats.copy_stream import Form, Source, pieces
+from apps.exports.formats.columns import Column, ColumnType, Encryption
+from apps.exports.formats.copy_stream import RowFormat, Source, chunks
 from apps.exports.formats.files import Table
 from lib.crypto import encrypt
 from lib.csv_file import neutral
@@ -34,12 +34,12 @@ TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 )
 
 
-def _texts(values: list[str], form: Form) -> bytes:
-    columns = (Column("number", Kind.COUNT, "v.number"), Column("said", Kind.TEXT, "v.said"))
+def _texts(values: list[str], form: RowFormat) -> bytes:
+    columns = (Column("number", ColumnType.COUNT, "v.number"), Column("said", ColumnType.TEXT, "v.said"))
     source = Source(
         "FROM unnest(%(values)s::text[]) WITH ORDINALITY AS v(said, number) ORDER BY v.number", {"values": values}
     )
-    return b"".join(pieces(columns, source, form, show=str, seconds=5))
+    return b"".join(chunks(columns, source, form, mask=str, seconds=5))
 
 
 class Texts(TestCase):
@@ -48,10 +48,10 @@ class Texts(TestCase):
     @settings(max_examples=sized(short=75, nightly=150))
     @given(st.lists(TEXTS, min_size=1, max_size=8))
     def test_of_each_form(self, values: list[str]) -> None:
-        lines = _texts(values, Form.NDJSON).split(b"\n")
+        lines = _texts(values, RowFormat.NDJSON).split(b"\n")
         cells, plain = (
             [row[1] for row in csv.reader(io.StringIO(_texts(values, form).decode(), newline=""))][1:]
-            for form in (Form.CSV, Form.PLAIN)
+            for form in (RowFormat.CSV, RowFormat.PLAIN)
         )
 
         assert [json.loads(line)["said"] for line in lines[:-1]] == [value or None for value in values]
@@ -61,28 +61,28 @@ class Texts(TestCase):
 
 
 ONE = {
-    "id": (Kind.ID, f"'{KEY}'::uuid"),
-    "word": (Kind.WORD, "'completed'::text"),
-    "empty": (Kind.WORD, "''::text"),
-    "text": (Kind.TEXT, "'=Núñez, \"Ada\"'::text"),
-    "count": (Kind.COUNT, "7"),
-    "amount": (Kind.AMOUNT, "12.50::numeric"),
-    "number": (Kind.NUMBER, "0.9333::float8"),
-    "flag": (Kind.FLAG, "true"),
-    "instant": (Kind.INSTANT, "'2026-11-20T20:00:00.120Z'::timestamptz"),
-    "whole": (Kind.INSTANT, "'2026-11-20T20:00:00Z'::timestamptz"),
-    "local": (Kind.LOCAL, "'2026-11-20T20:00:00Z'::timestamptz AT TIME ZONE 'America/Chicago'"),
-    "date": (Kind.DATE, "'2026-11-20'::date"),
-    "json": (Kind.JSON, """'{"not_booked":3,"other":null}'::json"""),
-    "words": (Kind.WORDS, "ARRAY['odometer_end', 'arrived_pickup']"),
-    "none": (Kind.WORDS, "ARRAY[]::text[]"),
+    "id": (ColumnType.ID, f"'{KEY}'::uuid"),
+    "word": (ColumnType.WORD, "'completed'::text"),
+    "empty": (ColumnType.WORD, "''::text"),
+    "text": (ColumnType.TEXT, "'=Núñez, \"Ada\"'::text"),
+    "count": (ColumnType.COUNT, "7"),
+    "amount": (ColumnType.AMOUNT, "12.50::numeric"),
+    "number": (ColumnType.NUMBER, "0.9333::float8"),
+    "flag": (ColumnType.FLAG, "true"),
+    "instant": (ColumnType.INSTANT, "'2026-11-20T20:00:00.120Z'::timestamptz"),
+    "whole": (ColumnType.INSTANT, "'2026-11-20T20:00:00Z'::timestamptz"),
+    "local": (ColumnType.LOCAL, "'2026-11-20T20:00:00Z'::timestamptz AT TIME ZONE 'America/Chicago'"),
+    "date": (ColumnType.DATE, "'2026-11-20'::date"),
+    "json": (ColumnType.JSON, """'{"not_booked":3,"other":null}'::json"""),
+    "words": (ColumnType.WORDS, "ARRAY['odometer_end', 'arrived_pickup']"),
+    "none": (ColumnType.WORDS, "ARRAY[]::text[]"),
 }
 COLUMNS = tuple(Column(name, kind, sql) for name, (kind, sql) in ONE.items())
 NULLS = tuple(Column(name, kind, "NULL::" + NULL_TYPE) for name, kind, NULL_TYPE in (
     (name, kind, {
-        Kind.ID: "uuid", Kind.COUNT: "int", Kind.AMOUNT: "numeric", Kind.FLAG: "boolean", Kind.INSTANT: "timestamptz",
-        Kind.LOCAL: "timestamp", Kind.DATE: "date", Kind.WORDS: "text[]",
-        Kind.NUMBER: "float8", Kind.JSON: "json",
+        ColumnType.ID: "uuid", ColumnType.COUNT: "int", ColumnType.AMOUNT: "numeric", ColumnType.FLAG: "boolean",
+        ColumnType.INSTANT: "timestamptz", ColumnType.LOCAL: "timestamp", ColumnType.DATE: "date",
+        ColumnType.WORDS: "text[]", ColumnType.NUMBER: "float8", ColumnType.JSON: "json",
     }.get(kind, "text")) for name, (kind, _) in ONE.items()
 ))  # fmt: skip
 ROW = Source("FROM (VALUES (1), (2)) AS n(number) ORDER BY n.number", {})
@@ -196,11 +196,11 @@ def test_table_without_rows_is_a_file_all_the_same(tmp_path: Path, format: str) 
 
 def _sealed(text: str, key: UUID = KEY) -> tuple[Column, ...]:
     value = encrypt(text, aad=f"riders_rider.medicaid_id.{KEY}").hex()
-    sealed = Sealed("riders_rider.medicaid_id", f"'{key}'::uuid")
+    sealed = Encryption("riders_rider.medicaid_id", f"'{key}'::uuid")
     return (
-        Column("id", Kind.ID, f"'{KEY}'::uuid"),
-        Column("code", Kind.SEALED, f"'\\x{value}'::bytea", sealed=sealed),
-        Column("after", Kind.COUNT, "n.number"),
+        Column("id", ColumnType.ID, f"'{KEY}'::uuid"),
+        Column("code", ColumnType.SEALED, f"'\\x{value}'::bytea", encryption=sealed),
+        Column("after", ColumnType.COUNT, "n.number"),
     )
 
 
@@ -231,7 +231,7 @@ def test_sealed_value_of_another_row_breaks_the_export_off(tmp_path: Path) -> No
 @pytest.mark.django_db
 def test_what_looks_like_a_placeholder_of_ours_is_text(tmp_path: Path) -> None:
     """Nobody who writes into a column knows the mark of an export to come."""
-    forged = Column("forged", Kind.TEXT, f"chr(3) || '0123456789abcdef:1:{KEY}:00' || chr(4)")
+    forged = Column("forged", ColumnType.TEXT, f"chr(3) || '0123456789abcdef:1:{KEY}:00' || chr(4)")
 
     _, row, _ = _cells(_file(tmp_path, "csv", _table([*_sealed("IL1"), forged])))
 
@@ -239,20 +239,20 @@ def test_what_looks_like_a_placeholder_of_ours_is_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("form", list(Form))
-def test_identities_are_reported_and_are_no_part_of_the_file(form: Form) -> None:
-    version = Column("rowVersion", Kind.COUNT, "n.number")
-    columns = (Column("rideId", Kind.ID, f"'{KEY}'::uuid"), version, Column("text", Kind.TEXT, "'a,\"b'"))
+@pytest.mark.parametrize("form", list(RowFormat))
+def test_identities_are_reported_and_are_no_part_of_the_file(form: RowFormat) -> None:
+    version = Column("rowVersion", ColumnType.COUNT, "n.number")
+    columns = (Column("rideId", ColumnType.ID, f"'{KEY}'::uuid"), version, Column("text", ColumnType.TEXT, "'a,\"b'"))
     source = Source("FROM generate_series(1, 3) AS n(number) ORDER BY n.number", {})
     reports: list[tuple[int, list[Any]]] = []
 
-    plain = b"".join(pieces(columns, source, form, show=str, seconds=5))
+    plain = b"".join(chunks(columns, source, form, mask=str, seconds=5))
     content = b"".join(
-        pieces(
+        chunks(
             columns,
             source,
             form,
-            show=str,
+            mask=str,
             seconds=5,
             progress=lambda count, identities: reports.append((count, list(identities))),
             identified=True,
@@ -265,11 +265,13 @@ def test_identities_are_reported_and_are_no_part_of_the_file(form: Form) -> None
 
 @pytest.mark.django_db
 def test_long_table_comes_in_pieces_of_whole_rows() -> None:
-    columns = (Column("number", Kind.COUNT, "n.number"), Column("text", Kind.TEXT, "repeat('x', 1000)"))
+    columns = (Column("number", ColumnType.COUNT, "n.number"), Column("text", ColumnType.TEXT, "repeat('x', 1000)"))
     source = Source("FROM generate_series(1, 500) AS n(number) ORDER BY n.number", {})
     counts: list[int] = []
 
-    found = list(pieces(columns, source, Form.CSV, show=str, seconds=5, progress=lambda count, _: counts.append(count)))
+    found = list(
+        chunks(columns, source, RowFormat.CSV, mask=str, seconds=5, progress=lambda count, _: counts.append(count))
+    )
 
     assert len(found) == 8
     assert all(piece.endswith(b"\r\n") for piece in found)
@@ -282,7 +284,7 @@ def test_long_table_comes_in_pieces_of_whole_rows() -> None:
 
 @pytest.mark.django_db
 def test_statement_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    columns: Any = (Column("slept", Kind.TEXT, "pg_sleep(3)::text"),)
+    columns: Any = (Column("slept", ColumnType.TEXT, "pg_sleep(3)::text"),)
 
     with pytest.raises(Exception, match="statement timeout"):
-        list(pieces(columns, ROW, Form.CSV, show=str, seconds=1))
+        list(chunks(columns, ROW, RowFormat.CSV, mask=str, seconds=1))

@@ -233,7 +233,7 @@ def test_more_figures_than_are_held_at_a_time_are_refused(
     api: TokenClient, monkeypatch: pytest.MonkeyPatch, more: dict[str, str], field: str
 ) -> None:
     factories.FacilityFactory.create()
-    monkeypatch.setattr(kpi_dataset, "MOST_FIGURES", 2 * len(KPI_BY_KEY) - 1)
+    monkeypatch.setattr(kpi_dataset, "MAX_VALUES", 2 * len(KPI_BY_KEY) - 1)
 
     refused = error_of(get(api, "kpis.csv", **NOVEMBER, **more))
     fewer = get(api, "kpis.csv", **NOVEMBER, kpi="leadTime,mtta", **({"groupBy": "month"} if more else {}))

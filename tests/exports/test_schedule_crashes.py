@@ -78,7 +78,7 @@ def test_workers_that_meet_plan_make_and_send_each_moment_once(places: Places) -
     schedule = to_bucket(person())
 
     at_once(lambda: schedule_runs.plan(at=DUE))
-    begun = at_once(lambda: schedule_runs.begin(at=DUE))
+    begun = at_once(lambda: schedule_runs.start_export(at=DUE))
     export_runs.work(clock=Clock(DUE))
     claimed = at_once(lambda: schedule_runs.claim(at=DUE))
 
@@ -91,9 +91,9 @@ def test_no_more_than_two_runs_are_sent_at_a_time(places: Places) -> None:
     for _number in range(3):
         to_bucket(person())
     schedule_runs.plan(at=DUE)
-    while schedule_runs.begin(at=DUE):
+    while schedule_runs.start_export(at=DUE):
         pass
-    export_runs.work(clock=Clock(DUE), most=3)
+    export_runs.work(clock=Clock(DUE), limit=3)
 
     claimed = [schedule_runs.claim(at=DUE) for _number in range(3)]
 
@@ -165,7 +165,7 @@ def test_file_is_put_once_though_the_database_was_away_meanwhile(
     record, again = audit.record, iter(range(away - 1))
 
     def breaks(**named: Any) -> None:
-        if named["action"] == "destinations.put" and next(again, None) is not None:
+        if named["action"] == "destinations.upload" and next(again, None) is not None:
             _break(connection)
         record(**named)
 
@@ -219,7 +219,7 @@ def _break(broken: Any) -> None:
 def test_worker_killed_again_and_again_is_a_failure(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE)
     monkeypatch.setattr(schedule_runs, "_upload", die)
-    for _try in range(schedule_runs.TRIES):
+    for _try in range(schedule_runs.MAX_ATTEMPTS):
         with pytest.raises(Killed):
             tick(clock)
         clock.at += export_runs.LEASE
@@ -244,7 +244,7 @@ def test_worker_that_was_slow_settles_nothing_of_another(places: Places) -> None
     assert (run.state, run.attempts, len(places.puts), len(places.files)) == ("done", 2, 2, 1)
 
 
-@pytest.mark.parametrize("failure", [schedule_runs._Failed("timed_out", retryable=True), Killed("as an error")])
+@pytest.mark.parametrize("failure", [schedule_runs._AttemptFailed("timed_out", retryable=True), Killed("as an error")])
 def test_failure_of_a_run_that_is_another_s_changes_nothing(
     places: Places, monkeypatch: pytest.MonkeyPatch, failure: BaseException
 ) -> None:
@@ -289,7 +289,7 @@ def test_worker_that_lost_its_run_sends_no_further_mail(monkeypatch: pytest.Monk
     schedule_runs.plan(at=MONDAY)
     run = schedule_runs.claim(at=MONDAY)
     assert run is not None
-    held = schedule_runs._Held(run, Clock(MONDAY))
+    held = schedule_runs._ClaimedRun(run, Clock(MONDAY))
     ScheduleRun.objects.update(claim_id=schedule.pk)
     if when == "before":
         held.beat()
@@ -303,13 +303,13 @@ def test_worker_that_lost_its_run_sends_no_further_mail(monkeypatch: pytest.Monk
 def test_lease_is_renewed_while_a_file_is_put(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule_runs, "BEAT_SECONDS", 0.001)
     schedule, clock, renewed = to_bucket(person()), Clock(DUE), threading.Event()
-    beat = schedule_runs._Held.beat
+    beat = schedule_runs._ClaimedRun.beat
 
-    def noticed(held: schedule_runs._Held) -> None:
+    def noticed(held: schedule_runs._ClaimedRun) -> None:
         beat(held)
         renewed.set()
 
-    monkeypatch.setattr(schedule_runs._Held, "beat", noticed)
+    monkeypatch.setattr(schedule_runs._ClaimedRun, "beat", noticed)
 
     leases_until: list[Any] = []
 

@@ -11,7 +11,7 @@ from django.test import Client
 from apps.accounts.models import User
 from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.exports.models import ReportSchedule, ScheduleRun
-from apps.exports.models.schedules import Pause
+from apps.exports.models.schedules import PauseReason
 from apps.exports.queries import schedule_reports
 from apps.exports.services import schedule_mails, schedule_runs, schedules
 from apps.reporting.kpi_labels import DASH, MAIN_KPIS
@@ -53,7 +53,7 @@ def test_rows_of_the_mail_are_those_of_the_page_and_of_the_api(month: Any, repor
 
     client = Client()
     sign_in(client, reader)
-    page = client.get(schedule_reports.address_of(run.schedule, run))
+    page = client.get(schedule_reports.report_url(run.schedule, run))
     keys = list(MAIN_KPIS) if report == "overview" else [report]
     api = api_with(TokenRole.ANALYTICS_READONLY)
     query = {**NOVEMBER, **({"type": narrowed["service_type"]} if narrowed else {})}
@@ -178,7 +178,7 @@ def test_address_that_takes_no_mail_does_not_let_the_schedule_rest(monkeypatch: 
 
     monkeypatch.setattr(EmailMultiAlternatives, "send", refuse)
     clock = Clock(MONDAY)
-    for _again in range(schedule_runs.TRIES):
+    for _again in range(schedule_runs.MAX_ATTEMPTS):
         tick(clock)
         clock.pass_(minutes=180)
 
@@ -204,7 +204,7 @@ def test_missed_reports_are_not_sent_but_the_latest() -> None:
 def test_mail_is_in_the_language_of_its_reader() -> None:
     reader = person(UserRole.ANALYST, language="es")
     schedule = keep(reports_weekly(recipients=ids(reader)), reader)
-    schedules.pause_for(schedule, Pause.FAILING, at=NOW)
+    schedules.set_paused(schedule, PauseReason.FAILING, at=NOW)
     ReportSchedule.objects.update(notice_due_at=NOW)
     schedule_mails.send_notices(at=NOW)
     schedules.resume(schedule_id=schedule.pk, by=by_of(reader), at=NOW)

@@ -99,7 +99,7 @@ def test_owner_who_lost_a_right_is_refused_and_those_who_manage_accounts_are_tol
     assert told(schedule) == [("2026-11-20", "refused", "not_permitted")]
     assert (schedule.active, schedule.paused_for) == (False, "not_permitted")
     assert places.puts == []
-    assert "may not make it any more" in Alert.objects.get().text
+    assert "its owner no longer has access" in Alert.objects.get().text
     assert ("made" if Export.objects.filter(state="ready").exists() else "not made") == (
         "made" if moment == "before it is sent" and loss != "left" else "not made"
     )

@@ -16,7 +16,7 @@ from apps.exports import tasks
 from apps.exports.destinations.errors import UploadError
 from apps.exports.models import Export, ExportDestination, ReportSchedule, ScheduleRun
 from apps.exports.models.destinations import UploadErrorCode
-from apps.exports.models.schedules import Pause
+from apps.exports.models.schedules import PauseReason
 from apps.exports.services import (
     export_files,
     export_runs,
@@ -90,7 +90,7 @@ def test_tasks_of_the_clock_make_and_send_what_is_due_and_tell_of_what_rests(pla
     schedule, owner = to_bucket(person()), person()
     ReportSchedule.objects.filter(pk=schedule.pk).update(next_at=NOW)
     resting = to_bucket(owner, name="Resting")
-    schedules.pause_for(resting, Pause.FAILING, at=NOW)
+    schedules.set_paused(resting, PauseReason.FAILING, at=NOW)
     ReportSchedule.objects.filter(pk=resting.pk).update(notice_due_at=NOW)
 
     tasks.run_schedules()
@@ -173,9 +173,9 @@ def test_day_that_failed_is_made_when_the_next_one_works(places: Places) -> None
 def test_one_round_does_no_more_than_it_may(places: Places) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE + DAY)
 
-    schedule_runs.work(clock=clock, most=1)
+    schedule_runs.work(clock=clock, limit=1)
     export_runs.work(clock=clock)
-    sent = schedule_runs.work(clock=clock, most=1)
+    sent = schedule_runs.work(clock=clock, limit=1)
 
     assert (sent, told(schedule)) == (1, [("2026-11-20", "done", ""), ("2026-11-21", "making", "")])
 
@@ -379,7 +379,7 @@ def test_file_that_was_taken_away_meanwhile_is_made_anew(places: Places, monkeyp
     schedule, clock = to_bucket(person()), Clock(DUE)
     schedule_runs.work(clock=clock)
     export_runs.work(clock=clock)
-    export_files.place_of(Export.objects.get()).unlink()
+    export_files.file_path(Export.objects.get()).unlink()
     schedule_runs.work(clock=clock)
     waiting = only_run(schedule)
     clock.pass_(minutes=1)
@@ -478,7 +478,7 @@ def test_notices_that_cannot_be_mailed_are_tried_again(places: Places, monkeypat
 
     monkeypatch.setattr(EmailMultiAlternatives, "send", refuse)
     schedule = to_bucket(person())
-    schedules.pause_for(schedule, Pause.FAILING, at=NOW)
+    schedules.set_paused(schedule, PauseReason.FAILING, at=NOW)
     ReportSchedule.objects.update(notice_due_at=NOW)
     found = [schedule_mails.send_notices(at=NOW + dt.timedelta(minutes=minutes)) for minutes in (0, 1, 2)]
     late = schedule_mails.send_notices(at=NOW + 2 * DAY)

@@ -16,10 +16,10 @@ from hypothesis.extra.django import TestCase
 from openpyxl.utils.escape import unescape
 
 from apps.exports.formats import workbook
-from apps.exports.formats.columns import Column, Kind
-from apps.exports.formats.copy_stream import Form, Source, pieces
+from apps.exports.formats.columns import Column, ColumnType
+from apps.exports.formats.copy_stream import RowFormat, Source, chunks
 from apps.exports.formats.files import Table
-from apps.exports.formats.workbook import MOST_CHARACTERS, in_cell
+from apps.exports.formats.workbook import MAX_CHARACTERS, in_cell
 from lib.csv_file import neutral
 from tests.exports.test_formats import NULLS, ONE, TEXTS, _file, _table
 from tests.tiers import sized
@@ -43,20 +43,20 @@ PARTS = [
 ]
 PARTS += ["<", ">", "&", "&amp;", '"', "]]>", " ", "\x7f", "\x85", "\u2028", "=", "\U0001f697"]
 TRAPS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=8).map("".join)
-NUMBER = (Column("number", Kind.COUNT, "n.number"),)
+NUMBER = (Column("number", ColumnType.COUNT, "n.number"),)
 
 
 def _said(values: list[str]) -> Table:
     source = Source(
         "FROM unnest(%(values)s::text[]) WITH ORDINALITY AS v(said, number) ORDER BY v.number", {"values": values}
     )
-    columns = (Column("said", Kind.TEXT, "v.said"), Column("number", Kind.COUNT, "v.number"))
+    columns = (Column("said", ColumnType.TEXT, "v.said"), Column("number", ColumnType.COUNT, "v.number"))
     return Table("rides", columns, source, str, seconds=5)
 
 
 def _read(table: Table) -> list[str | None]:
     """Read the first column below its head, as Excel does: this reader leaves `_xHHHH_` as it is."""
-    book = openpyxl.load_workbook(io.BytesIO(b"".join(table.streamed("xlsx"))))
+    book = openpyxl.load_workbook(io.BytesIO(b"".join(table.stream("xlsx"))))
     _, *rows = book.worksheets[0].iter_rows()
     assert all(cell.data_type != "f" for row in rows for cell in row)
     assert [row[1].value for row in rows] == list(range(1, len(rows) + 1))
@@ -70,7 +70,7 @@ class Texts(TestCase):
     @given(st.lists(TEXTS | TRAPS, min_size=1, max_size=8))
     @example(["_x0041\x01", "_x0041_x0042_", "\r\n", " a ", "_x00\x01"])
     def test_come_back(self, values: list[str]) -> None:
-        rows = b"".join(_said(values).pieces(Form.SHEET)).decode().split("\n")
+        rows = b"".join(_said(values).chunks(RowFormat.SHEET)).decode().split("\n")
 
         assert _read(_said(values)) == [neutral(value) or None for value in values]
         assert [row.partition('preserve">')[2].partition("</t>")[0] for row in rows[:-1]] == [
@@ -82,12 +82,12 @@ class Texts(TestCase):
 def test_text_is_cut_where_a_cell_ends() -> None:
     long = "é<" * 20_000
 
-    assert _read(_said([long, long[:MOST_CHARACTERS], "=" * MOST_CHARACTERS])) == [
-        long[:MOST_CHARACTERS],
-        long[:MOST_CHARACTERS],
-        "'" + "=" * (MOST_CHARACTERS - 1),
+    assert _read(_said([long, long[:MAX_CHARACTERS], "=" * MAX_CHARACTERS])) == [
+        long[:MAX_CHARACTERS],
+        long[:MAX_CHARACTERS],
+        "'" + "=" * (MAX_CHARACTERS - 1),
     ]
-    assert in_cell(long) == in_cell(long[:MOST_CHARACTERS])
+    assert in_cell(long) == in_cell(long[:MAX_CHARACTERS])
 
 
 @pytest.mark.django_db
@@ -115,12 +115,12 @@ def test_nothing_is_an_empty_cell(tmp_path: Path) -> None:
 
 def _numbers(most: int) -> Iterator[bytes]:
     source = Source(f"FROM generate_series(1, {most}) AS n(number) ORDER BY n.number", {})
-    return pieces(NUMBER, source, Form.SHEET, show=str, seconds=5)
+    return chunks(NUMBER, source, RowFormat.SHEET, mask=str, seconds=5)
 
 
 @pytest.mark.django_db
 def test_long_table_goes_on_on_another_sheet() -> None:
-    found = b"".join(workbook.pieces("rides", ["number"], _numbers(5), most_rows=3))
+    found = b"".join(workbook.chunks("rides", ["number"], _numbers(5), max_rows=3))
 
     sheets = {
         sheet.title: [row[0] for row in sheet.iter_rows(values_only=True)]
@@ -134,7 +134,7 @@ def test_sheet_ends_before_it_is_too_large_for_a_zip_without_zip64() -> None:
     """The standard library writes heads for ZIP64 that Excel takes for a broken file."""
     most = 300_000
 
-    found = b"".join(workbook.pieces("rides", ["number"], _numbers(20_000), most_bytes=most))
+    found = b"".join(workbook.chunks("rides", ["number"], _numbers(20_000), max_bytes=most))
 
     book = openpyxl.load_workbook(io.BytesIO(found))
     assert [row[0] for sheet in book for row in sheet.iter_rows(min_row=2, values_only=True)] == list(range(1, 20_001))
@@ -147,7 +147,7 @@ def test_sheet_ends_before_it_is_too_large_for_a_zip_without_zip64() -> None:
 
 
 def _noise(most: int) -> Table:
-    columns = (*NUMBER, Column("noise", Kind.TEXT, "md5(n.number::text)"))
+    columns = (*NUMBER, Column("noise", ColumnType.TEXT, "md5(n.number::text)"))
     source = Source(f"FROM generate_series(1, {most}) AS n(number) ORDER BY n.number", {})
     return Table("rides", columns, source, str, seconds=5)
 
@@ -159,7 +159,7 @@ def test_comes_in_pieces_while_rows_are_read() -> None:
     def count(rows: int, _: object) -> None:
         counts.append(rows)
 
-    seen = [(sum(counts), len(piece)) for piece in _noise(20_000).streamed("xlsx", count)]
+    seen = [(sum(counts), len(piece)) for piece in _noise(20_000).stream("xlsx", count)]
 
     assert seen[0][0] < 2_000
     assert len(list(takewhile(lambda one: one[0] < 20_000, seen))) > 10
@@ -169,7 +169,7 @@ def test_comes_in_pieces_while_rows_are_read() -> None:
 
 @pytest.mark.django_db
 def test_that_is_abandoned_ends_its_statement() -> None:
-    stream = _noise(1_000_000).streamed("xlsx")
+    stream = _noise(1_000_000).stream("xlsx")
     assert next(stream).startswith(b"PK")
 
     stream.close()  # type: ignore[attr-defined]  # a generator
@@ -182,7 +182,7 @@ def test_that_is_abandoned_ends_its_statement() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_gives_nothing_where_the_statement_fails() -> None:
     """So that the refusal is an answer of its own, and not the beginning of a file."""
-    table = Table("rides", (Column("number", Kind.COUNT, "1 / 0"),), Source("ORDER BY 1", {}), str, seconds=5)
+    table = Table("rides", (Column("number", ColumnType.COUNT, "1 / 0"),), Source("ORDER BY 1", {}), str, seconds=5)
 
     with pytest.raises(psycopg.Error):
-        next(table.streamed("xlsx"))
+        next(table.stream("xlsx"))

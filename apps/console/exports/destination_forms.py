@@ -1,4 +1,4 @@
-"""Forms about destinations of exports: what a bucket or a server is to be."""
+"""Forms of export destinations: buckets and servers."""
 
 from typing import Any, ClassVar
 
@@ -8,16 +8,16 @@ from django.utils.translation import gettext_lazy as _
 from apps.exports.models import ExportDestination
 from apps.exports.services.destination_validation import DestinationParams
 
-Kind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
+DestinationKind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
 
 _MONO = {"spellcheck": "false", "autocomplete": "off", "class": "mono"}
 
 
 class DestinationForm(forms.Form):
-    """What every destination has; `version`, of one that is there, is the one the form was opened at."""
+    """Fields of all destinations; `version` is that of the destination when the form was opened."""
 
     kind: ClassVar[str]
-    # Names on the wire, and what the form calls them.
+    # Fields of the API, and their names in the form.
     names: ClassVar[dict[str, str]] = {
         "name": "name",
         "folder": "folder",
@@ -25,25 +25,26 @@ class DestinationForm(forms.Form):
         "phiAgreement": "phi_agreement",
     }
 
-    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("As your colleagues know it."))
+    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("A name that your colleagues recognize."))
     description = forms.CharField(label=_("Description"), required=False, max_length=500)
     phi_agreement = forms.BooleanField(
-        label=_("We have agreed with whoever runs it that rider data may go there"), required=False
+        label=_("Our agreement with the operator allows rider data there"), required=False
     )
-    active = forms.BooleanField(label=_("Files may be put there"), required=False, initial=True)
+    active = forms.BooleanField(label=_("Uploads are enabled"), required=False, initial=True)
     version = forms.IntegerField(widget=forms.HiddenInput, required=False)
 
     @property
     def secret_field(self) -> str:
-        """Name the field that the secret is typed into."""
-        by_password = self.cleaned_data.get("sign_in") == SignIn.PASSWORD
-        return "password" if by_password else "key"
+        """Name of the form field that has the secret."""
+        return "password" if self.cleaned_data.get("sign_in") == SignIn.PASSWORD else "key"
 
     def changes(self) -> dict[str, Any]:
-        """Say what was filled in, in the fields of `DestinationParams`."""
-        own = {name: value for name, value in self.cleaned_data.items() if name not in ("version", "key", "password")}
+        """Return the entered values by the field names of `DestinationParams`."""
+        values = {
+            name: value for name, value in self.cleaned_data.items() if name not in ("version", "key", "password")
+        }
         secret = self.cleaned_data[self.secret_field]
-        return {**own, "secret": secret} if secret else own
+        return {**values, "secret": secret} if secret else values
 
     def params(self) -> DestinationParams:
         values = {"kind": self.kind, "sign_in": SignIn.SECRET_KEY.value, **self.changes()}
@@ -51,7 +52,7 @@ class DestinationForm(forms.Form):
 
 
 class BucketForm(DestinationForm):
-    kind = Kind.S3
+    kind = DestinationKind.S3
     names: ClassVar[dict[str, str]] = {
         **DestinationForm.names,
         "endpointUrl": "endpoint_url",
@@ -63,27 +64,27 @@ class BucketForm(DestinationForm):
         label=_("Address"),
         max_length=500,
         widget=forms.TextInput(attrs={**_MONO, "inputmode": "url"}),
-        help_text=_("https, of the service, without the bucket: https://s3.us-east-1.amazonaws.com"),
+        help_text=_("https URL of the service, without the bucket: https://s3.us-east-1.amazonaws.com"),
     )
     region = forms.CharField(
         label=_("Region"),
         max_length=40,
         initial="us-east-1",
         widget=forms.TextInput(attrs=_MONO),
-        help_text=_("us-east-1 where the service knows none."),
+        help_text=_("us-east-1 if the service has no regions."),
     )
     bucket = forms.CharField(label=_("Bucket"), max_length=63, widget=forms.TextInput(attrs=_MONO))
     path_style = forms.BooleanField(
-        label=_("The bucket stands in the path"),
+        label=_("The bucket is in the path"),
         required=False,
-        help_text=_("For MinIO and others that give the bucket no host name of its own."),
+        help_text=_("For MinIO and other services without a host name for each bucket."),
     )
     folder = forms.CharField(
         label=_("Folder"),
         required=False,
         max_length=500,
         widget=forms.TextInput(attrs=_MONO),
-        help_text=_("What all keys begin with, such as carelane/daily."),
+        help_text=_("Prefix of all object keys, such as carelane/daily."),
     )
     username = forms.CharField(label=_("Access key id"), max_length=128, widget=forms.TextInput(attrs=_MONO))
     key = forms.CharField(
@@ -92,12 +93,12 @@ class BucketForm(DestinationForm):
         max_length=500,
         strip=False,
         widget=forms.PasswordInput(attrs=_MONO),
-        help_text=_("Stored sealed, and not shown again. Empty: the one that is there stays."),
+        help_text=_("Stored encrypted and never shown. Leave blank to keep the current one."),
     )
 
 
 class ServerForm(DestinationForm):
-    kind = Kind.SFTP
+    kind = DestinationKind.SFTP
     names: ClassVar[dict[str, str]] = {
         **DestinationForm.names,
         "host": "host",
@@ -112,11 +113,11 @@ class ServerForm(DestinationForm):
         required=False,
         max_length=500,
         widget=forms.TextInput(attrs=_MONO),
-        help_text=_("It has to be there. Without a slash at its beginning it lies in the user's own."),
+        help_text=_("Must exist on the server. Without a leading slash, it is relative to the user's home folder."),
     )
     username = forms.CharField(label=_("User"), max_length=128, widget=forms.TextInput(attrs=_MONO))
     sign_in = forms.ChoiceField(
-        label=_("Signs in by"),
+        label=_("Sign-in method"),
         widget=forms.RadioSelect,
         choices=[(SignIn.PRIVATE_KEY, _("A key pair")), (SignIn.PASSWORD, _("A password"))],
         initial=SignIn.PRIVATE_KEY,
@@ -127,25 +128,24 @@ class ServerForm(DestinationForm):
         max_length=500,
         strip=False,
         widget=forms.PasswordInput(attrs=_MONO),
-        help_text=_("Stored sealed, and not shown again. Empty: the one that is there stays."),
+        help_text=_("Stored encrypted and never shown. Leave blank to keep the current one."),
     )
     key = forms.CharField(
-        label=_("A private key of your own"),
+        label=_("Your own private key"),
         required=False,
         max_length=20_000,
         widget=forms.Textarea(attrs={**_MONO, "rows": 3}),
         help_text=_(
-            "Without passphrase: it is stored sealed, and not shown again. Empty: one is made, or the one that is there"
-            " stays."
+            "Without passphrase. Stored encrypted and never shown. Leave blank to keep the current one, or to generate"
+            " one."
         ),
     )
 
 
-FORMS: dict[str, type[DestinationForm]] = {Kind.S3.value: BucketForm, Kind.SFTP.value: ServerForm}
+FORMS: dict[str, type[DestinationForm]] = {DestinationKind.S3.value: BucketForm, DestinationKind.SFTP.value: ServerForm}
 
 
 def initial_of(destination: ExportDestination, form: type[DestinationForm]) -> dict[str, Any]:
-    """Say what a destination is as its form has it; secrets are not shown."""
-    shown = {name for name in form.base_fields if hasattr(destination, name)}
-    values = {name: getattr(destination, name) for name in shown}
+    """Return the initial values of the form of a destination, without secrets."""
+    values = {name: getattr(destination, name) for name in form.base_fields if hasattr(destination, name)}
     return values | {"phi_agreement": destination.phi_agreed_at is not None}

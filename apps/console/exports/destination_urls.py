@@ -1,4 +1,4 @@
-"""Addresses below /console/destinations/: where exports are put."""
+"""URLs below /console/destinations/."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Where exports are put: a list, a page of each with what came of it last, and what is done about it."""
+"""Pages of export destinations: a list, a page with the results of the last uploads, and actions."""
 
 from typing import Any
 from uuid import UUID
@@ -25,9 +25,9 @@ from lib.scopes import Scope
 @require_safe
 @require_scope(Scope.DESTINATIONS_MANAGE)
 def destinations(request: HttpRequest) -> HttpResponse:
-    """List destinations by name; there are 50 at the most."""
-    found = ExportDestination.objects.visible_to(principal_of(request)).order_by("name", "pk")
-    rows = [{"destination": one, "badge": labels.destination_badge(one)} for one in found]
+    """List destinations by name; there are at most 50."""
+    all_destinations = ExportDestination.objects.visible_to(principal_of(request)).order_by("name", "pk")
+    rows = [{"destination": item, "badge": labels.destination_badge(item)} for item in all_destinations]
     return render(request, "destinations/list.html", {"rows": rows})
 
 
@@ -35,22 +35,22 @@ def destinations(request: HttpRequest) -> HttpResponse:
 @require_scope(Scope.DESTINATIONS_MANAGE)
 @require_recent_login
 def add(request: HttpRequest, kind: str) -> HttpResponse:
-    """Add a bucket or a server; its page is where it is tested."""
+    """Add a bucket or a server."""
     if kind not in FORMS:
         raise Http404
     form = FORMS[kind](request.POST if request.method == "POST" else None)
     if request.method != "POST":
         return _form(request, form)
     if not is_proven(request):
-        return _form(request, form, unproven=True)
+        return _form(request, form, needs_sign_in=True)
     if form.is_valid():
         try:
-            made = destination_service.add(params=form.params(), by=principal_of(request), at=timezone.now())
-        except DomainError as refusal:
-            _refuse(form, refusal)
+            new = destination_service.add(params=form.params(), by=principal_of(request), at=timezone.now())
+        except DomainError as error:
+            _add_error(form, error)
         else:
-            messages.success(request, _("The destination is added. Now try it."))
-            return redirect("export_destination", destination_id=made.pk)
+            messages.success(request, _("The destination is added. Now test it."))
+            return redirect("export_destination", destination_id=new.pk)
     return _form(request, form)
 
 
@@ -58,15 +58,15 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
 @require_scope(Scope.DESTINATIONS_MANAGE)
 @require_recent_login
 def change(request: HttpRequest, destination_id: UUID) -> HttpResponse:
-    """Change what a destination is."""
+    """Change a destination."""
     by = principal_of(request)
-    found = destination_service.get(destination_id, by)
-    made_by = FORMS[found.kind]
+    current = destination_service.get(destination_id, by)
+    form_class = FORMS[current.kind]
     if request.method != "POST":
-        return _form(request, made_by(initial=initial_of(found, made_by)), found)
-    form = made_by(request.POST)
+        return _form(request, form_class(initial=initial_of(current, form_class)), current)
+    form = form_class(request.POST)
     if not is_proven(request):
-        return _form(request, form, found, unproven=True)
+        return _form(request, form, current, needs_sign_in=True)
     if form.is_valid():
         try:
             destination_service.change(
@@ -78,49 +78,49 @@ def change(request: HttpRequest, destination_id: UUID) -> HttpResponse:
             )
         except NotFound:
             raise
-        except DomainError as refusal:
-            _refuse(form, refusal)
+        except DomainError as error:
+            _add_error(form, error)
         else:
             messages.success(request, _("The destination is changed."))
             return redirect("export_destination", destination_id=destination_id)
-    return _form(request, form, found)
+    return _form(request, form, current)
 
 
 @require_safe
 @require_scope(Scope.DESTINATIONS_MANAGE)
 def destination(request: HttpRequest, destination_id: UUID) -> HttpResponse:
-    """Show a destination: how it does, and what it is."""
+    """Show a destination, its settings and its last uploads."""
     return _page(request, destination_id)
 
 
 @require_POST
 @require_scope(Scope.DESTINATIONS_MANAGE)
 def test(request: HttpRequest, destination_id: UUID) -> HttpResponse:
-    """Put a small file there and take it away again; the page that this leads to says what came of it."""
-    tried = destination_service.test(destination_id=destination_id, by=principal_of(request), at=timezone.now())
-    if tried.code:
-        messages.error(request, _("The test failed: %(why)s.") % {"why": tried.code.label})
-    elif tried.test_file_left:
+    """Upload a small file and delete it again; the page of the destination shows the result."""
+    result = destination_service.test(destination_id=destination_id, by=principal_of(request), at=timezone.now())
+    if result.code:
+        messages.error(request, _("The test failed: %(why)s.") % {"why": result.code.label})
+    elif result.test_file_left:
         messages.success(
             request,
-            _("It works. %(file)s could be put there and not be taken away: that is as it may be.")
+            _("The test succeeded. %(file)s was uploaded but could not be deleted, which exports do not need.")
             % {"file": destination_service.TEST_FILE},
         )
     else:
-        messages.success(request, _("It works: a file was put there and taken away again."))
+        messages.success(request, _("The test succeeded: a file was uploaded and deleted again."))
     return redirect("export_destination", destination_id=destination_id)
 
 
 @require_POST
 @require_scope(Scope.DESTINATIONS_MANAGE)
 def host_keys(request: HttpRequest, destination_id: UUID) -> HttpResponse:
-    """Ask a server for its host keys, and show their fingerprints for somebody to compare."""
+    """Get the host keys of a server, and show their fingerprints for comparison."""
     try:
         keys = destination_service.host_keys(destination_id=destination_id, by=principal_of(request))
     except NotFound:
         raise
-    except DomainError as refusal:
-        messages.error(request, refusal.message)
+    except DomainError as error:
+        messages.error(request, error.message)
         return redirect("export_destination", destination_id=destination_id)
     return _page(request, destination_id, keys=keys)
 
@@ -128,7 +128,7 @@ def host_keys(request: HttpRequest, destination_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.DESTINATIONS_MANAGE)
 def trust_host_key(request: HttpRequest, destination_id: UUID) -> HttpResponse:
-    """Agree on the host key that somebody has compared."""
+    """Trust the host key that the user has compared."""
     if not is_proven(request):
         return to_proof("export_destination", destination_id=destination_id)
     try:
@@ -141,47 +141,47 @@ def trust_host_key(request: HttpRequest, destination_id: UUID) -> HttpResponse:
         )
     except NotFound:
         raise
-    except DomainError as refusal:
-        messages.error(request, refusal.message)
+    except DomainError as error:
+        messages.error(request, error.message)
     else:
-        messages.success(request, _("The host key is agreed on. Files are put on a server alone that shows it."))
+        messages.success(request, _("The host key is trusted. Files are uploaded only to a server with this key."))
     return redirect("export_destination", destination_id=destination_id)
 
 
 @require_POST
 @require_scope(Scope.DESTINATIONS_MANAGE)
 def remove(request: HttpRequest, destination_id: UUID) -> HttpResponse:
-    """Take a destination away, and destroy its secret."""
+    """Remove a destination and its secret."""
     destination_service.remove(destination_id=destination_id, by=principal_of(request), at=timezone.now())
     messages.success(request, _("The destination is removed."))
     return redirect("export_destinations")
 
 
-def _page(request: HttpRequest, destination_id: UUID, **more: Any) -> HttpResponse:
-    found = destination_service.get(destination_id, principal_of(request))
-    tone, state = labels.destination_badge(found)
-    failed, sent = found.failed_at, found.sent_at
-    failure = found.failure_code if failed and (sent is None or sent < failed) else ""
+def _page(request: HttpRequest, destination_id: UUID, **extra: Any) -> HttpResponse:
+    item = destination_service.get(destination_id, principal_of(request))
+    tone, state = labels.destination_badge(item)
+    failed, sent = item.failed_at, item.sent_at
+    failure = item.failure_code if failed and (sent is None or sent < failed) else ""
     context = {
-        "destination": found,
+        "destination": item,
         "tone": tone,
         "state": state,
-        "test_label": labels.upload_error_label(found.test_code),
-        "test_advice": labels.DESTINATION_ADVICE.get(found.test_code, ""),
+        "test_label": labels.upload_error_label(item.test_code),
+        "test_advice": labels.DESTINATION_ADVICE.get(item.test_code, ""),
         "failure_label": labels.upload_error_label(failure),
         "failure_advice": labels.DESTINATION_ADVICE.get(failure, ""),
-        "agreed_by": accounts.names_of([found.phi_agreed_by]).get(found.phi_agreed_by, found.phi_agreed_by),
+        "agreed_by": accounts.names_of([item.phi_agreed_by]).get(item.phi_agreed_by, item.phi_agreed_by),
         "test_file": destination_service.TEST_FILE,
-        **more,
+        **extra,
     }
     return render(request, "destinations/destination.html", context)
 
 
-def _refuse(form: DestinationForm, refusal: DomainError) -> None:
-    if isinstance(refusal, StaleVersion):
-        form.add_error(None, _("Somebody changed the destination meanwhile. Open it again to see what it is now."))
+def _add_error(form: DestinationForm, error: DomainError) -> None:
+    if isinstance(error, StaleVersion):
+        form.add_error(None, _("Someone else changed the destination. Open it again to see the changes."))
     else:
-        put_on(form, refusal, {**form.names, "secret": form.secret_field})
+        put_on(form, error, {**form.names, "secret": form.secret_field})
 
 
 def _form(
@@ -189,8 +189,8 @@ def _form(
     form: DestinationForm,
     destination: ExportDestination | None = None,
     *,
-    unproven: bool = False,
+    needs_sign_in: bool = False,
 ) -> HttpResponse:
-    context = {"form": form, "destination": destination, "is_bucket": form.kind == "s3", "unproven": unproven}
-    failed = unproven or bool(form.errors)
-    return render(request, "destinations/form.html", context, status=UNPROCESSABLE if failed else 200)
+    context = {"form": form, "destination": destination, "is_bucket": form.kind == "s3", "unproven": needs_sign_in}
+    has_failed = needs_sign_in or bool(form.errors)
+    return render(request, "destinations/form.html", context, status=UNPROCESSABLE if has_failed else 200)

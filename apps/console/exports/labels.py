@@ -1,4 +1,4 @@
-"""How pages call destinations, schedules and runs, and what they advise after a failure."""
+"""Labels of destinations, schedules and runs on pages, and advice after failures."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from apps.console.exports.schedule_forms import DATASET_NAMES
 from apps.exports.models import ExportDestination, ReportSchedule, ScheduleRun
 from apps.exports.models.destinations import UploadErrorCode
-from apps.exports.models.schedules import OVERVIEW, Outcome, Pause, RunState
+from apps.exports.models.schedules import OVERVIEW, PauseReason, RunOutcome, RunState
 from apps.exports.rules.cadence import Covers, Every
 from apps.reporting.kpi_labels import kpi_title
 from apps.reporting.rules.kpis import KPI_BY_KEY
@@ -73,7 +73,7 @@ def destination_badge(destination: ExportDestination) -> tuple[str, Text]:
     if not destination.active:
         return "quiet", gettext_lazy("Switched off")
     failed, sent, tested = destination.failed_at, destination.sent_at, destination.tested_at
-    last = max((one for one in (failed, sent, tested) if one is not None), default=None)
+    last = max((time for time in (failed, sent, tested) if time is not None), default=None)
     if last is None:
         return "info", gettext_lazy("Not tested")
     if last == failed or (last == tested and destination.test_code):
@@ -81,18 +81,18 @@ def destination_badge(destination: ExportDestination) -> tuple[str, Text]:
     return "ok", gettext_lazy("Works")
 
 
-_RETRIED: Final = gettext_lazy("It is tried again by itself.")
-_LOOK_AT_DESTINATION: Final = gettext_lazy("Ask whoever keeps the destination to look at it, then run it now.")
-# Every other outcome of an attempt is tried again.
+_RETRIED: Final = gettext_lazy("Carelane tries again.")
+_CHECK_DESTINATION: Final = gettext_lazy("Ask an admin to check the destination, then run it now.")
+# For all other outcomes, users can run the schedule or wait.
 RUN_ADVICE: Final[Mapping[str, Text]] = {
-    Outcome.NOT_PERMITTED: gettext_lazy(
-        "Whoever has the right makes a schedule of their own, or an admin gives it back."
+    RunOutcome.NOT_PERMITTED: gettext_lazy(
+        "Someone with access can create a schedule, or an admin can restore the access."
     ),
-    Outcome.NOBODY_LEFT: gettext_lazy("Change the schedule, and choose people who may get it."),
-    Outcome.DESTINATION_GONE: gettext_lazy("Change the schedule, and choose another destination."),
-    Outcome.EXPORT_CANCELLED: gettext_lazy("Run it now if you still want it."),
-    Outcome.INTERNAL_ERROR: gettext_lazy("Tell whoever runs this service; the log has more."),
-    Outcome.SUPERSEDED: gettext_lazy("Nothing has to be done."),
+    RunOutcome.NOBODY_LEFT: gettext_lazy("Change the schedule and choose recipients with access."),
+    RunOutcome.DESTINATION_GONE: gettext_lazy("Change the schedule and choose another destination."),
+    RunOutcome.EXPORT_CANCELLED: gettext_lazy("Run it now if you still need it."),
+    RunOutcome.INTERNAL_ERROR: gettext_lazy("Contact the operator of this service. The log has details."),
+    RunOutcome.SUPERSEDED: gettext_lazy("No action is needed."),
     **dict.fromkeys(
         (
             UploadErrorCode.NAME_UNKNOWN,
@@ -108,7 +108,7 @@ RUN_ADVICE: Final[Mapping[str, Text]] = {
             UploadErrorCode.SWITCHED_OFF,
             UploadErrorCode.SECRET_UNREADABLE,
         ),
-        _LOOK_AT_DESTINATION,
+        _CHECK_DESTINATION,
     ),
 }
 RUN_TONES: Final[Mapping[str, str]] = {
@@ -120,7 +120,7 @@ RUN_TONES: Final[Mapping[str, str]] = {
 
 
 def schedule_content(schedule: ReportSchedule) -> str:
-    """Name what a schedule makes."""
+    """Describe the content of a schedule."""
     if schedule.kind == ReportSchedule.Kind.EXPORT:
         name = DATASET_NAMES.get(schedule.dataset, schedule.dataset)
         return f"{name}, {schedule.get_format_display()}"
@@ -145,7 +145,7 @@ def schedule_period(schedule: ReportSchedule) -> str:
 
 
 def pause_reason(schedule: ReportSchedule) -> str:
-    return "" if schedule.active else capfirst(str(Pause(schedule.paused_for).label))
+    return "" if schedule.active else capfirst(str(PauseReason(schedule.paused_for).label))
 
 
 def run_badge(run: ScheduleRun) -> dict[str, str]:
@@ -153,7 +153,7 @@ def run_badge(run: ScheduleRun) -> dict[str, str]:
     outcome = run.outcome
     label = ""
     if outcome:
-        label = str(Outcome(outcome).label if outcome in Outcome.values else UploadErrorCode(outcome).label)
+        label = str(RunOutcome(outcome).label if outcome in RunOutcome.values else UploadErrorCode(outcome).label)
     advice: Text = ""
     if outcome:
         advice = (

@@ -1,4 +1,4 @@
-"""Forms of schedules.  What is narrowed to by the API alone stays as it is when people change the rest."""
+"""Forms of schedules.  Filters that only the API can set are kept when users change a schedule."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ from lib.console_forms import choose, put_on, spoken
 from lib.errors import DomainError
 from lib.ids import uuid_or_none
 
-MOST_NAMED: Final = 500  # people to choose from
+MAX_CHOICES: Final = 500  # recipients to choose from
 DATASET_NAMES: Final[Mapping[str, str | Promise]] = {
     "rides": _("Rides"),
     "completions": _("Completions, for billing"),
@@ -42,41 +42,41 @@ DATASET_NAMES: Final[Mapping[str, str | Promise]] = {
     "kpis": _("Figures"),
 }
 LEVEL_NAMES: Final[Mapping[Phi, str | Promise]] = {
-    Phi.NONE: _("No rider is named"),
+    Phi.NONE: _("No rider data"),
     Phi.LIMITED: _("Names and numbers for billing"),
-    Phi.FULL: _("Everything about riders"),
+    Phi.FULL: _("All rider data"),
 }
-# A report goes out when a week is over and somebody is there to read it; an export when the day is.
+# Defaults: a report on Monday morning about the past week, an export every morning about the previous day.
 _MONDAY_AT_SEVEN: Final = {"every": Every.WEEK, "weekdays": ["0"], "covers": Covers.PREVIOUS_WEEK, "at_time": time(7)}
 _EVERY_MORNING: Final = {"every": Every.DAY, "covers": Covers.PREVIOUS_DAY, "at_time": time(6), "format": "csv"}
 
 
-def _level(value: str) -> Phi:
+def _phi_level(value: str) -> Phi:
     return Phi(int(value))
 
 
 class _ScheduleForm(forms.Form):
-    """When, about which days, and to whom."""
+    """Fields of all schedules: cadence, period and recipients."""
 
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     name = forms.CharField(
-        label=_("Name"), max_length=60, help_text=_("Whoever it goes to reads it: write nothing about riders into it.")
+        label=_("Name"), max_length=60, help_text=_("Recipients can read it: do not write anything about riders.")
     )
-    covers = forms.ChoiceField(label=_("About which days"))
+    covers = forms.ChoiceField(label=_("Period"))
     every = forms.ChoiceField(label=_("How often"), choices=spoken(Every.choices))
     weekdays = forms.MultipleChoiceField(
-        label=_("On which days of the week"),
+        label=_("Days of the week"),
         required=False,
         choices=[(str(number), name) for number, name in WEEKDAYS.items()],
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("For every week alone."),
+        help_text=_("Only for every week."),
     )
     month_day = forms.IntegerField(
-        label=_("On which day of the month"),
+        label=_("Day of the month"),
         min_value=1,
         max_value=31,
         initial=1,
-        help_text=_("For every month alone. Where a month is shorter, its last day counts."),
+        help_text=_("Only for every month. In shorter months, the last day counts."),
     )
     at_time = forms.TimeField(
         label=_("At"), input_formats=["%H:%M"], widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
@@ -87,62 +87,63 @@ class _ScheduleForm(forms.Form):
     recipients = forms.MultipleChoiceField(label=_("People"), required=False, widget=forms.CheckboxSelectMultiple)
 
     kind: str
-    own_filters: Sequence[str] = ("facility_id", "provider_id")
+    form_filters: Sequence[str] = ("facility_id", "provider_id")
 
     def __init__(
-        self, data: Any = None, *, by: Principal, was: ScheduleRequest | None = None, initial: Any = None
+        self, data: Any = None, *, by: Principal, current: ScheduleRequest | None = None, initial: Any = None
     ) -> None:
-        super().__init__(data, initial={**(initial or {}), **({} if was is None else self.initial_of(was))})
-        self.was = was
+        super().__init__(data, initial={**(initial or {}), **({} if current is None else self.initial_of(current))})
+        self.current = current
         choose(self, "facility_id", _named(Facility.objects.visible_to(by)), first=_("All facilities"))
         choose(self, "provider_id", _named(TransportProvider.objects.visible_to(by)), first=_("All providers"))
-        self.offer_people(schedule_recipients.candidates(by, schedule_recipients.scopes_for(self.kind, "")))
+        self.set_recipients(schedule_recipients.candidates(by, schedule_recipients.scopes_for(self.kind, "")))
 
-    def offer_people(self, people: Any) -> None:
-        rows = people.values_list("pk", "name", "email")[:MOST_NAMED]
+    def set_recipients(self, users: Any) -> None:
+        rows = users.values_list("pk", "name", "email")[:MAX_CHOICES]
         choose(self, "recipients", [(pk, f"{name} ({email})") for pk, name, email in rows])
 
-    def initial_of(self, was: ScheduleRequest) -> dict[str, Any]:
+    def initial_of(self, current: ScheduleRequest) -> dict[str, Any]:
         return {
-            "name": was.name,
-            "covers": was.covers,
-            "every": was.every,
-            "weekdays": [str(one) for one in was.weekdays],
-            "month_day": was.month_day,
-            "at_time": was.at_time,
-            "zone": was.zone,
-            "recipients": [str(one) for one in was.recipients],
-            **{name: str(value) for name, value in was.filters.items() if name in self.own_filters},
+            "name": current.name,
+            "covers": current.covers,
+            "every": current.every,
+            "weekdays": [str(day) for day in current.weekdays],
+            "month_day": current.month_day,
+            "at_time": current.at_time,
+            "zone": current.zone,
+            "recipients": [str(user_id) for user_id in current.recipients],
+            **{name: str(value) for name, value in current.filters.items() if name in self.form_filters},
         }
 
     def schedule_request(self) -> ScheduleRequest:
-        """Say what is asked for, of a form that holds."""
+        """Return the request of a valid form."""
         data = self.cleaned_data
-        kept = {} if self.was is None else {n: v for n, v in self.was.filters.items() if n not in self.own_filters}
-        asked = {name: data[name] for name in self.own_filters if data[name]}
-        ids = {name: UUID(value) for name, value in asked.items() if name.endswith("_id")}
+        stored = {} if self.current is None else self.current.filters
+        others = {name: value for name, value in stored.items() if name not in self.form_filters}
+        entered = {name: data[name] for name in self.form_filters if data[name]}
+        ids = {name: UUID(value) for name, value in entered.items() if name.endswith("_id")}
         return ScheduleRequest(
             kind=self.kind,
             name=data["name"],
             covers=data["covers"],
             every=data["every"],
-            weekdays=[int(one) for one in data["weekdays"]],
+            weekdays=[int(day) for day in data["weekdays"]],
             month_day=data["month_day"],
             at_time=data["at_time"],
             zone=data["zone"],
-            filters={**kept, **asked, **ids},
-            recipients=[UUID(one) for one in data["recipients"]],
+            filters={**others, **entered, **ids},
+            recipients=[UUID(user_id) for user_id in data["recipients"]],
         )
 
-    def refuse(self, refusal: DomainError) -> None:
-        put_on(self, refusal, {camel(name): name for name in self.fields} | {"destinationId": "destination_id"})
+    def add_errors(self, error: DomainError) -> None:
+        put_on(self, error, {camel(name): name for name in self.fields} | {"destinationId": "destination_id"})
 
 
 class ReportForm(_ScheduleForm):
-    """A report by mail."""
+    """Form of a report by e-mail."""
 
     kind = ReportSchedule.Kind.REPORT.value
-    own_filters = ("facility_id", "provider_id", "service_type", "basis")
+    form_filters = ("facility_id", "provider_id", "service_type", "basis")
 
     report = forms.ChoiceField(label=_("Report"))
     service_type = forms.ChoiceField(
@@ -155,58 +156,61 @@ class ReportForm(_ScheduleForm):
     )
 
     def __init__(
-        self, data: Any = None, *, by: Principal, was: ScheduleRequest | None = None, initial: Any = None
+        self, data: Any = None, *, by: Principal, current: ScheduleRequest | None = None, initial: Any = None
     ) -> None:
-        super().__init__(data, by=by, was=was, initial={**_MONDAY_AT_SEVEN, **(initial or {})})
-        choose(self, "report", [(OVERVIEW, str(_("Main figures"))), *((one.key, kpi_title(one)) for one in ALL_KPIS)])
+        super().__init__(data, by=by, current=current, initial={**_MONDAY_AT_SEVEN, **(initial or {})})
+        choose(self, "report", [(OVERVIEW, str(_("Main figures"))), *((kpi.key, kpi_title(kpi)) for kpi in ALL_KPIS)])
         choose(self, "covers", spoken((value, label) for value, label in Covers.choices if value != Covers.CHANGES))
 
-    def initial_of(self, was: ScheduleRequest) -> dict[str, Any]:
-        return {**super().initial_of(was), "report": was.report}
+    def initial_of(self, current: ScheduleRequest) -> dict[str, Any]:
+        return {**super().initial_of(current), "report": current.report}
 
     def schedule_request(self) -> ScheduleRequest:
         return replace(super().schedule_request(), report=self.cleaned_data["report"])
 
 
 class ExportForm(_ScheduleForm):
-    """An export, told of by mail or put to a destination."""
+    """Form of an export for recipients or a destination."""
 
     kind = ReportSchedule.Kind.EXPORT.value
 
     dataset = forms.ChoiceField(label=_("What"))
     format = forms.ChoiceField(label=_("Format"), choices=Export.Format.choices)
-    phi = forms.TypedChoiceField(label=_("What of riders is in it"), coerce=_level)
+    phi = forms.TypedChoiceField(label=_("Rider data"), coerce=_phi_level)
     destination_id = forms.ChoiceField(
-        label=_("Where to"), required=False, help_text=_("People are told by e-mail; a destination is sent the file.")
+        label=_("Where to"),
+        required=False,
+        help_text=_("Recipients are notified by e-mail; a destination receives the file."),
     )
 
     def __init__(
-        self, data: Any = None, *, by: Principal, was: ScheduleRequest | None = None, initial: Any = None
+        self, data: Any = None, *, by: Principal, current: ScheduleRequest | None = None, initial: Any = None
     ) -> None:
-        super().__init__(data, by=by, was=was, initial={**_EVERY_MORNING, **(initial or {})})
-        sets = [one for one in DATASETS.values() if one.scope is None or by.has_scope(one.scope)]
-        choose(self, "dataset", [(one.name, str(DATASET_NAMES[one.name])) for one in sets])
-        choose(self, "phi", [(one.value, str(name)) for one, name in LEVEL_NAMES.items() if one <= level(by)])
-        places = ExportDestination.objects.active().order_by("name", "pk").values_list("pk", "name")
-        choose(self, "destination_id", places, first=_("To people, by e-mail"))
+        super().__init__(data, by=by, current=current, initial={**_EVERY_MORNING, **(initial or {})})
+        datasets = [dataset for dataset in DATASETS.values() if dataset.scope is None or by.has_scope(dataset.scope)]
+        choose(self, "dataset", [(dataset.name, str(DATASET_NAMES[dataset.name])) for dataset in datasets])
+        choose(self, "phi", [(phi.value, str(name)) for phi, name in LEVEL_NAMES.items() if phi <= level(by)])
+        destinations = ExportDestination.objects.active().order_by("name", "pk").values_list("pk", "name")
+        choose(self, "destination_id", destinations, first=_("To people, by e-mail"))
         choose(self, "covers", spoken(Covers.choices))
 
-    def initial_of(self, was: ScheduleRequest) -> dict[str, Any]:
-        mine = {"dataset": was.dataset, "format": was.format, "phi": was.phi.value}
-        return {**super().initial_of(was), **mine, "destination_id": str(was.destination_id or "")}
+    def initial_of(self, current: ScheduleRequest) -> dict[str, Any]:
+        values = {"dataset": current.dataset, "format": current.format, "phi": current.phi.value}
+        return {**super().initial_of(current), **values, "destination_id": str(current.destination_id or "")}
 
     def schedule_request(self) -> ScheduleRequest:
         data = self.cleaned_data
-        same = self.was is not None and (self.was.dataset, self.was.phi) == (data["dataset"], data["phi"])
-        place = uuid_or_none(data["destination_id"])
+        current, request = self.current, super().schedule_request()
+        is_same = current is not None and (current.dataset, current.phi) == (data["dataset"], data["phi"])
+        destination_id = uuid_or_none(data["destination_id"])
         return replace(
-            super().schedule_request(),
+            request,
             dataset=data["dataset"],
             format=data["format"],
             phi=data["phi"],
-            columns=self.was.columns if same and self.was is not None else None,
-            destination_id=place,
-            recipients=[] if place else super().schedule_request().recipients,
+            columns=current.columns if is_same and current is not None else None,
+            destination_id=destination_id,
+            recipients=[] if destination_id else request.recipients,
         )
 
 
@@ -214,15 +218,15 @@ FORMS: Final[Mapping[str, type[_ScheduleForm]]] = {ReportForm.kind: ReportForm, 
 
 
 def initial_from(query: QueryDict, *, by: Principal, zone: ZoneInfo, at: datetime) -> dict[str, Any]:
-    """Say what a new schedule begins with: the filter of the page that it was asked for on, its reader, their zone."""
-    known = filters(by, at=at)(query).known()
+    """Return the initial values of a new schedule: the filters of the report page, the user and their time zone."""
+    page_filters = filters(by, at=at)(query).known()
     report = query.get("report", OVERVIEW)
     return {
         "report": report,
-        "facility_id": known.get("facility", ""),
-        "provider_id": known.get("provider", ""),
-        "service_type": known.get("type", ""),
-        "basis": known.get("basis", ""),
+        "facility_id": page_filters.get("facility", ""),
+        "provider_id": page_filters.get("provider", ""),
+        "service_type": page_filters.get("type", ""),
+        "basis": page_filters.get("basis", ""),
         "zone": zone.key,
         "recipients": [str(by.id)],
     }

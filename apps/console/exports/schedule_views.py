@@ -1,4 +1,4 @@
-"""Schedules of reports and exports: those that one keeps and those that one is sent, and what became of each run."""
+"""Pages of schedules that a user owns or receives, and of their runs."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -28,42 +28,42 @@ from lib.errors import DomainError, NotFound
 from lib.pagination import newest_first
 from lib.scopes import Scope
 
-MAY_MAKE: Final = {
+CREATE_SCOPES: Final = {
     ReportSchedule.Kind.REPORT.value: Scope.REPORTS_READ,
     ReportSchedule.Kind.EXPORT.value: Scope.EXPORTS_CREATE,
 }
-_SEES: Final = (Scope.REPORTS_READ, Scope.EXPORTS_CREATE, Scope.USERS_MANAGE)
+_VIEW_SCOPES: Final = (Scope.REPORTS_READ, Scope.EXPORTS_CREATE, Scope.USERS_MANAGE)
 
 
 @require_safe
-@require_scope(*_SEES)
+@require_scope(*_VIEW_SCOPES)
 def schedules(request: HttpRequest) -> HttpResponse:
-    """List schedules, newest first.  Four queries, however many there are."""
+    """List schedules, newest first.  Four queries for any number of rows."""
     by = principal_of(request)
     page = newest_first(schedule_reports.schedules(by=by), request.GET.get("before", ""))
     last = schedule_reports.last_runs(page.rows)
-    rows = [_shown(row, by) | {"last": _run(last.get(row.pk))} for row in page.rows]
+    rows = [_schedule_context(row, by) | {"last": _run_context(last.get(row.pk))} for row in page.rows]
     context = {"rows": rows, "older": page.next, "kinds": _kinds(by)}
     return render(request, "reports/schedules.html", context)
 
 
 @require_safe
-@require_scope(*_SEES)
+@require_scope(*_VIEW_SCOPES)
 def schedule(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     """Show a schedule and its latest runs."""
     by = principal_of(request)
-    found = _found(schedule_id, by)
-    people = list(found.recipients.order_by("name", "pk"))
-    shown = _shown(found, by)
-    # Whoever is bound to places is told of people elsewhere how many there are.
-    named = [one for one in people if one.pk == by.id or shown["may_stop"] or not by.is_bound]
-    context = shown | {
-        "people": named,
-        "others": len(people) - len(named),
-        "gets_it": any(one.pk == by.id for one in people),
-        "narrowed_to": schedule_reports.narrowed_to(found.filters),
-        "page": schedule_reports.address_of(found) if found.kind == ReportSchedule.Kind.REPORT else "",
-        "runs": [_run(one) for one in schedule_reports.runs_of(found)],
+    item = _schedule(schedule_id, by)
+    users = list(item.recipients.order_by("name", "pk"))
+    base = _schedule_context(item, by)
+    # Users with a limited data scope see only the number of the other recipients.
+    visible = [user for user in users if user.pk == by.id or base["may_stop"] or not by.is_bound]
+    context = base | {
+        "recipients": visible,
+        "other_count": len(users) - len(visible),
+        "is_recipient": any(user.pk == by.id for user in users),
+        "filters": schedule_reports.filter_texts(item.filters),
+        "report_url": schedule_reports.report_url(item) if item.kind == ReportSchedule.Kind.REPORT else "",
+        "runs": [_run_context(run) for run in schedule_reports.runs_of(item)],
     }
     return render(request, "reports/schedule.html", context)
 
@@ -71,35 +71,35 @@ def schedule(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.REPORTS_READ, Scope.EXPORTS_CREATE)
 def add(request: HttpRequest, kind: str) -> HttpResponse:
-    """Keep another schedule; the address says which report, and its filter, it begins with."""
+    """Create a schedule; the query string has the report and its filters."""
     by, at = principal_of(request), timezone.now()
     if kind not in FORMS:
         raise Http404
-    if not by.has_scope(MAY_MAKE[kind]):
-        raise RightMissing(frozenset({MAY_MAKE[kind]}))
+    if not by.has_scope(CREATE_SCOPES[kind]):
+        raise RightMissing(frozenset({CREATE_SCOPES[kind]}))
     initial = initial_from(request.GET, by=by, zone=zone_of(request), at=at)
     form = FORMS[kind](request.POST or None, by=by, initial=initial)
     if request.method == "POST" and form.is_valid():
         try:
-            made = services.create(request=form.schedule_request(), by=by, at=at)
-        except DomainError as refusal:
-            form.refuse(refusal)
+            new = services.create(request=form.schedule_request(), by=by, at=at)
+        except DomainError as error:
+            form.add_errors(error)
         else:
             messages.success(request, _("The schedule is saved."))
-            return redirect("report_schedule", schedule_id=made.pk)
+            return redirect("report_schedule", schedule_id=new.pk)
     return _form(request, form)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.REPORTS_READ, Scope.EXPORTS_CREATE)
 def change(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
-    """Make a schedule of one's own another one."""
+    """Change an own schedule."""
     by = principal_of(request)
-    found = _found(schedule_id, by)
-    if not found.is_of(by):
+    item = _schedule(schedule_id, by)
+    if not item.is_of(by):
         raise NotFound(gettext_lazy("schedule"))
-    was = schedule_validation.request_of(found)
-    form = FORMS[found.kind](request.POST or None, by=by, was=was, initial={"version": found.version})
+    current = schedule_validation.request_of(item)
+    form = FORMS[item.kind](request.POST or None, by=by, current=current, initial={"version": item.version})
     if request.method == "POST" and form.is_valid():
         try:
             services.change(
@@ -109,72 +109,72 @@ def change(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
                 by=by,
                 at=timezone.now(),
             )
-        except DomainError as refusal:
-            form.refuse(refusal)
+        except DomainError as error:
+            form.add_errors(error)
         else:
             messages.success(request, _("The schedule is saved."))
             return redirect("report_schedule", schedule_id=schedule_id)
-    return _form(request, form, found)
+    return _form(request, form, item)
 
 
-def _acts(done: Any) -> Callable[[Callable[..., Any]], Callable[..., HttpResponse]]:
-    """Make a view of what is done to a schedule by one button; a refusal is said on its page."""
+def _button(success: Any) -> Callable[[Callable[..., Any]], Callable[..., HttpResponse]]:
+    """Turn an action on a schedule into the view of a button, which shows `success` or the error."""
 
-    def wrap(act: Callable[..., Any]) -> Callable[..., HttpResponse]:
+    def wrap(action: Callable[..., Any]) -> Callable[..., HttpResponse]:
         @require_POST
-        @require_scope(*_SEES)
-        @wraps(act)
+        @require_scope(*_VIEW_SCOPES)
+        @wraps(action)
         def view(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
             try:
-                act(principal_of(request), schedule_id)
+                action(principal_of(request), schedule_id)
             except NotFound:
                 raise
-            except DomainError as refusal:
-                messages.error(request, refusal.message)
+            except DomainError as error:
+                messages.error(request, error.message)
             else:
-                messages.success(request, str(done))
-            there = ReportSchedule.objects.visible_to(principal_of(request)).filter(pk=schedule_id).exists()
-            return redirect("report_schedule", schedule_id=schedule_id) if there else redirect("report_schedules")
+                messages.success(request, str(success))
+            is_visible = ReportSchedule.objects.visible_to(principal_of(request)).filter(pk=schedule_id).exists()
+            return redirect("report_schedule", schedule_id=schedule_id) if is_visible else redirect("report_schedules")
 
         return view
 
     return wrap
 
 
-@_acts(gettext_lazy("The schedule rests."))
+@_button(gettext_lazy("The schedule is paused."))
 def pause(by: Principal, schedule_id: UUID) -> None:
-    """Let a schedule rest."""
+    """Pause a schedule."""
     services.pause(schedule_id=schedule_id, by=by, at=timezone.now())
 
 
-@_acts(gettext_lazy("The schedule goes on."))
+@_button(gettext_lazy("The schedule is active again."))
 def resume(by: Principal, schedule_id: UUID) -> None:
-    """Let a schedule go on."""
+    """Resume a schedule."""
     services.resume(schedule_id=schedule_id, by=by, at=timezone.now())
 
 
-@_acts(gettext_lazy("It is being made."))
+@_button(gettext_lazy("The run has started."))
 def run_now(by: Principal, schedule_id: UUID) -> None:
-    """Make it once now."""
+    """Start a run now."""
     services.run_now(schedule_id=schedule_id, by=by, at=timezone.now())
 
 
-@_acts(gettext_lazy("The schedule is removed."))
+@_button(gettext_lazy("The schedule is removed."))
 def remove(by: Principal, schedule_id: UUID) -> None:
-    """Take a schedule away."""
+    """Delete a schedule."""
     services.remove(schedule_id=schedule_id, by=by, at=timezone.now())
 
 
-@_acts(gettext_lazy("You are sent no more of it."))
+@_button(gettext_lazy("You are unsubscribed."))
 def unsubscribe(by: Principal, schedule_id: UUID) -> None:
-    """Have no more of it sent to oneself."""
+    """Remove the user from the recipients."""
     services.unsubscribe(schedule_id=schedule_id, by=by)
 
 
 @require_POST
 @require_scope(Scope.EXPORTS_CREATE)
 def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpResponse:
-    """Hand the file of a run over, by a link that works once; who they are is asked first where riders are named."""
+    """Download the file of a run by a link that works once; rider data requires a recent sign-in."""
     by = principal_of(request)
     if not ScheduleRun.objects.visible_to(by).filter(schedule_id=schedule_id, export_id=export_id).exists():
         raise NotFound(gettext_lazy("export"))
@@ -184,41 +184,41 @@ def fetch(request: HttpRequest, schedule_id: UUID, export_id: UUID) -> HttpRespo
         return to_proof("report_schedule", schedule_id=schedule_id)
     except NotFound:
         raise
-    except DomainError as refusal:
-        messages.error(request, refusal.message)
+    except DomainError as error:
+        messages.error(request, error.message)
         return redirect("report_schedule", schedule_id=schedule_id)
     return redirect(f"/api/exports/files/{secret}")
 
 
-def _found(schedule_id: UUID, by: Principal) -> ReportSchedule:
-    found = schedule_reports.schedules(by=by).filter(pk=schedule_id).first()
-    if found is None:
+def _schedule(schedule_id: UUID, by: Principal) -> ReportSchedule:
+    item = schedule_reports.schedules(by=by).filter(pk=schedule_id).first()
+    if item is None:
         raise NotFound(gettext_lazy("schedule"))
-    return found
+    return item
 
 
-def _shown(schedule: ReportSchedule, by: Principal) -> dict[str, Any]:
-    own = schedule.is_of(by)
+def _schedule_context(schedule: ReportSchedule, by: Principal) -> dict[str, Any]:
+    is_own = schedule.is_of(by)
     return {
         "schedule": schedule,
-        "what": labels.schedule_content(schedule),
-        "when": labels.schedule_cadence(schedule),
+        "content": labels.schedule_content(schedule),
+        "cadence": labels.schedule_cadence(schedule),
         "covers": labels.schedule_period(schedule),
         "pause_reason": labels.pause_reason(schedule),
-        "own": own,
-        "may_stop": own or by.has_scope(Scope.USERS_MANAGE),
+        "is_own": is_own,
+        "may_stop": is_own or by.has_scope(Scope.USERS_MANAGE),
     }
 
 
-def _run(run: ScheduleRun | None) -> dict[str, Any] | None:
+def _run_context(run: ScheduleRun | None) -> dict[str, Any] | None:
     if run is None:
         return None
-    ready = run.export is not None and run.export.state == Export.State.READY
-    return {"run": run, "state": labels.run_badge(run), "ready": ready}
+    is_ready = run.export is not None and run.export.state == Export.State.READY
+    return {"run": run, "badge": labels.run_badge(run), "is_ready": is_ready}
 
 
 def _kinds(by: Principal) -> list[str]:
-    return [kind for kind, scope in MAY_MAKE.items() if by.has_scope(scope)]
+    return [kind for kind, scope in CREATE_SCOPES.items() if by.has_scope(scope)]
 
 
 def _form(request: HttpRequest, form: Any, schedule: ReportSchedule | None = None) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Shapes of destinations of exports.  Secrets are written, and in no answer."""
+"""Serializers of export destinations.  Secrets are write-only."""
 
 from typing import Any, ClassVar, Final
 
@@ -9,9 +9,9 @@ from lib.api.query import PageQuery
 from lib.api.serializers import In, Out, OutShape
 from lib.api.unpaginated import WholePageOut
 
-_SEALED_HELP: Final = (
-    "The secret key of the access key, the password, or a private key of OpenSSH or PEM without passphrase. Left out"
-    " with `private_key`, one is made: have `publicKey` let in. It is in no answer."
+_CREDENTIAL_HELP: Final = (
+    "The secret access key, the password, or a private key in OpenSSH or PEM format without passphrase. If it is"
+    " omitted with `private_key`, a key pair is generated: add `publicKey` to the server. Responses never contain it."
 )
 
 
@@ -27,29 +27,34 @@ class DestinationChangesIn(In):
         max_length=500,
         default="",
         allow_blank=True,
-        help_text="What keys begin with, or a path: names with `/` between. Of a server it has to be there.",
+        help_text="Prefix of object keys, or path on the server: names separated by `/`. On a server it must exist.",
     )
-    username = fields.Text(max_length=128, help_text="The access key id of a bucket.")
-    sign_in = fields.Choice(choices=ExportDestination.SignIn.choices, help_text="What `secret` is.")
+    username = fields.Text(max_length=128, help_text="User name, or the access key id of a bucket.")
+    sign_in = fields.Choice(choices=ExportDestination.SignIn.choices, help_text="Type of `secret`.")
     secret = fields.Text(
-        max_length=20_000, required=False, multiline=True, trim_whitespace=False, help_text=_SEALED_HELP
+        max_length=20_000, required=False, multiline=True, trim_whitespace=False, help_text=_CREDENTIAL_HELP
     )
     endpoint_url = fields.Text(
-        max_length=500, default="", allow_blank=True, help_text="Of buckets: https, without the bucket."
+        max_length=500,
+        default="",
+        allow_blank=True,
+        help_text="Buckets only: https URL of the service, without the bucket.",
     )
     region = fields.Text(max_length=40, default="", allow_blank=True)
     bucket = fields.Text(max_length=63, default="", allow_blank=True)
-    path_style = fields.Boolean(default=False, help_text="The bucket stands in the path, as MinIO has it.")
-    host = fields.Text(max_length=253, default="", allow_blank=True, help_text="Of servers.")
+    path_style = fields.Boolean(
+        default=False, help_text="The bucket is in the path of the URL, as with MinIO, not in the host name."
+    )
+    host = fields.Text(max_length=253, default="", allow_blank=True, help_text="Servers only.")
     port = fields.Integer(min_value=1, max_value=65_535, required=False, allow_null=True)
     host_key = fields.Text(
         max_length=2_000,
         default="",
         allow_blank=True,
-        help_text="Type and base64, as in known_hosts. Nothing is put on a server that shows another one.",
+        help_text="Type and base64, as in known_hosts. No file is uploaded to a server with another key.",
     )
     phi_agreement = fields.Boolean(
-        default=False, help_text="That rider data may go there; who said so, and when, is recorded."
+        default=False, help_text="Rider data may be sent there. The caller and the time are recorded."
     )
 
     example: ClassVar[dict[str, Any]] = {
@@ -57,7 +62,7 @@ class DestinationChangesIn(In):
         "folder": "carelane",
         "username": "AKIAIOSFODNN7EXAMPLE",
         "signIn": "secret_key",
-        "secret": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",  # gitleaks:allow  # of AWS's own documents
+        "secret": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",  # gitleaks:allow  # from the AWS documentation
         "endpointUrl": "https://s3.us-east-1.amazonaws.com",
         "region": "us-east-1",
         "bucket": "claims",
@@ -71,18 +76,20 @@ class DestinationIn(DestinationChangesIn):
 
 
 class DestinationOut(Out):
-    """Where exports are put. Its secret is not shown."""
+    """A destination of exports, without its secret."""
 
     kind = fields.Choice(choices=ExportDestination.Kind.choices)
     sign_in = fields.Choice(choices=ExportDestination.SignIn.choices)
     port = fields.Integer(allow_null=True)
-    fingerprint = fields.Text(help_text="Of the host key, as `ssh-keygen -l` has it; empty where none is agreed on.")
+    fingerprint = fields.Text(
+        help_text="Fingerprint of the host key, as `ssh-keygen -l` prints it; empty without a host key."
+    )
     phi_agreed_at = fields.Instant(allow_null=True)
     tested_at = fields.Instant(allow_null=True)
-    test_code = fields.Text(help_text="Why the last test failed; empty where it worked, or there was none.")
-    sent_at = fields.Instant(allow_null=True, help_text="When a file was last put there.")
-    failed_at = fields.Instant(allow_null=True, help_text="When that last failed.")
-    failure_code = fields.Text(help_text=f"Why it did: {', '.join(f'`{code.value}`' for code in UploadErrorCode)}.")
+    test_code = fields.Text(help_text="Why the last test failed; empty if it succeeded or there was none.")
+    sent_at = fields.Instant(allow_null=True, help_text="Time of the last successful upload.")
+    failed_at = fields.Instant(allow_null=True, help_text="Time of the last failed upload.")
+    failure_code = fields.Text(help_text=f"Why it failed: {', '.join(f'`{code.value}`' for code in UploadErrorCode)}.")
 
     example: ClassVar[dict[str, Any]] = {
         "kind": "s3",
@@ -138,9 +145,11 @@ class DestinationOut(Out):
 
 
 class DestinationWithKeyOut(DestinationOut):
-    """One destination."""
+    """A destination with its public key."""
 
-    public_key = fields.Text(help_text="The line that lets us in, for authorized_keys; empty without a private key.")
+    public_key = fields.Text(
+        help_text="Line for authorized_keys on the server; empty unless it signs in by private key."
+    )
 
     example: ClassVar[dict[str, Any]] = {**DestinationOut.example, "publicKey": ""}
 
@@ -152,7 +161,9 @@ class DestinationWithKeyOut(DestinationOut):
 class ConnectionTestOut(OutShape):
     """Result of a test upload."""
 
-    code = fields.Text(allow_null=True, help_text="Why it failed, as `failureCode`; null: it worked.")
+    code = fields.Text(
+        allow_null=True, help_text="Why it failed, with the codes of `failureCode`; null if it succeeded."
+    )
     test_file_left = fields.Boolean(
         help_text="`carelane-test.txt` was uploaded but could not be deleted; uploading is enough for exports."
     )
@@ -161,7 +172,7 @@ class ConnectionTestOut(OutShape):
 
 
 class HostKeyOut(OutShape):
-    """A key that a server shows. Compare its fingerprint with what its operator tells you by another way."""
+    """A host key that a server presents. Compare its fingerprint with one that you received another way."""
 
     host_key = fields.Text(source="*")
     fingerprint = fields.Text()
@@ -173,7 +184,7 @@ class HostKeyOut(OutShape):
 
 
 class HostKeysOut(OutShape):
-    """Host keys, the one to agree on first."""
+    """Host keys of a server, the preferred one first."""
 
-    data = HostKeyOut(many=True)  # type: ignore[assignment]  # what a serializer has of that name is hidden
+    data = HostKeyOut(many=True)  # type: ignore[assignment]  # hides an attribute of the serializer
     page = WholePageOut()

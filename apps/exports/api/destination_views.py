@@ -1,4 +1,4 @@
-"""Destinations of exports: buckets and servers that files are put to."""
+"""Destinations of exports: buckets and servers that files are uploaded to."""
 
 from uuid import UUID
 
@@ -50,50 +50,50 @@ class DestinationViewSet(ApiViewSet):
     asks_others = frozenset({"test", "host_keys"})
 
     def list(self, request: Request) -> Response:
-        """List destinations, newest first: the operator's own, the same for every token."""
+        """List destinations, newest first. They are the same for every token."""
         rows = ExportDestination.objects.visible_to(self.principal)
         if "active" in self.query:
             rows = rows.filter(active=self.query["active"])
         return self.answer_page(self.page(rows))
 
     def create(self, request: Request) -> Response:
-        """Add a destination; then send it a test.
+        """Add a destination, then test it.
 
-        Keys of servers are agreed on by people: ask for `host-keys`, compare the fingerprint, and send `hostKey`.
+        A server needs its host key: get `host-keys`, compare the fingerprint, and send `hostKey`.
         """
-        made = destinations.add(params=DestinationParams(**self.body()), by=self.principal, at=self.at)
-        return self._answer(made, headers={"Location": f"/api/exports/destinations/{made.pk}"})
+        destination = destinations.add(params=DestinationParams(**self.body()), by=self.principal, at=self.at)
+        return self._answer(destination, headers={"Location": f"/api/exports/destinations/{destination.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
-        """Read a destination, and what came of it last."""
+        """Get a destination with the results of its last uploads."""
         return self._answer(destinations.get(id, self.principal))
 
     def partial_update(self, request: Request, id: UUID) -> Response:
-        """Change a destination: fields left out stay as they are.
+        """Change a destination. Omitted fields keep their values.
 
-        Another host, port, URL or bucket ends the agreement about rider data and the trust in `hostKey` unless you send
-        them again, and of a server with a password it takes the `secret` again.
+        A new host, port, URL or bucket clears `phiAgreement` and `hostKey` unless you send them again. A server with a
+        password then also needs `secret` again.
         """
-        changed = destinations.change(
+        destination = destinations.change(
             destination_id=id,
             changes=self.body(),
             expected_version=self.expected_version(),
             by=self.principal,
             at=self.at,
         )
-        return self._answer(changed)
+        return self._answer(destination)
 
     def destroy(self, request: Request, id: UUID) -> Response:
-        """Take a destination away, and destroy its secret. What was put there stays."""
+        """Delete a destination and its secret. Uploaded files stay."""
         destinations.remove(destination_id=id, expected_version=self.expected_version(), by=self.principal, at=self.at)
         return self.answer(None)
 
     def test(self, request: Request, id: UUID) -> Response:
-        """Put `carelane-test.txt` there and take it away again; answers within half a minute what came of it."""
+        """Upload `carelane-test.txt` and delete it again. Responds with the result within half a minute."""
         return self.answer(destinations.test(destination_id=id, by=self.principal, at=self.at))
 
     def host_keys(self, request: Request, id: UUID) -> Response:
-        """Ask a server for its host keys, which nobody has vouched for yet."""
+        """Get the host keys that a server presents. They are not verified."""
         return self.answer(unpaginated(destinations.host_keys(destination_id=id, by=self.principal)))
 
     def _answer(self, destination: ExportDestination, *, headers: dict[str, str] | None = None) -> Response:

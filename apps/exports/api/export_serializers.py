@@ -1,11 +1,11 @@
-"""Shapes of exports."""
+"""Serializers of exports and datasets."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from apps.exports.models import Export
 from apps.exports.queries.datasets import DATASETS
-from apps.exports.queries.kpi_dataset import STEPS
+from apps.exports.queries.kpi_dataset import INTERVAL_DAYS
 from apps.exports.services.export_validation import ExportRequest
 from apps.reporting.models import Basis
 from apps.reporting.rules.kpis import KPI_BY_KEY
@@ -32,9 +32,11 @@ _FILTERS = (
 
 
 class _Filters(In):
-    """What narrows an export; which of them a dataset knows, GET /exports/datasets says."""
+    """Filters of an export; GET /exports/datasets lists those of each dataset."""
 
-    service_date_from = fields.LocalDate(required=False, help_text="First day of service, on the ride's own calendar.")
+    service_date_from = fields.LocalDate(
+        required=False, help_text="First day of service, in the time zone of the ride."
+    )
     service_date_to = fields.LocalDate(required=False, help_text="Last day of service.")
     facility_id = fields.Uuid(required=False)
     provider_id = fields.Uuid(required=False)
@@ -42,63 +44,64 @@ class _Filters(In):
     status = fields.Listed(child=fields.Text(max_length=20), required=False, allow_empty=False, max_length=10)
     changed_since = fields.Instant(
         required=False,
-        help_text="Rows that changed since then. A row may come again without a change: keep the highest rowVersion.",
+        help_text="Rows that changed since then. A row may be repeated without a change: keep the highest rowVersion.",
     )
     kpi = fields.Listed(
         child=fields.Choice(choices=[(key, key) for key in KPI_BY_KEY]),
         required=False,
         allow_empty=False,
-        help_text="kpis alone: keys of definitions; all where none is named.",
+        help_text="Dataset kpis only: keys of KPIs; all by default.",
     )
     service_type = fields.Listed(
         child=fields.Choice(choices=ServiceType.choices),
         required=False,
         allow_empty=False,
-        help_text="kpis alone: figures of these types of service.",
+        help_text="Dataset kpis only: types of service to include.",
     )
     group_by = fields.Choice(
-        choices=[(step, step) for step in STEPS],
+        choices=[(interval, interval) for interval in INTERVAL_DAYS],
         required=False,
-        help_text="kpis alone: rows for each day, week (from Monday) or month of the period.",
+        help_text="Dataset kpis only: rows for each day, week (from Monday) or month of the period.",
     )
     basis = fields.Choice(
-        choices=[(one.value, one.value) for one in (Basis.CLOSED, Basis.LIVE)],
+        choices=[(basis.value, basis.value) for basis in (Basis.CLOSED, Basis.LIVE)],
         required=False,
-        help_text="kpis alone: closed days as they were closed (the default), or as they are now.",
+        help_text="Dataset kpis only: closed days as they were closed (the default), or live.",
     )
 
 
-class _Wish(_Filters):
+class _Selection(_Filters):
     columns = fields.Listed(
         child=fields.Text(max_length=40),
         required=False,
         allow_empty=False,
         max_length=200,
-        help_text="These columns alone, besides those that identify a row; in the dataset's order.",
+        help_text="Only these columns and those that identify a row, in the order of the dataset.",
     )
     sealed_columns = fields.Boolean(
-        default=False, help_text="Also numbers of members, Medicaid and licences; they take longer."
+        default=False,
+        help_text="Include encrypted columns: member, Medicaid and license numbers. The export takes longer.",
     )
 
 
-class ExportNowQuery(_Wish, Query):
-    """What an export that is sent at once takes."""
+class ImmediateExportQuery(_Selection, Query):
+    """Parameters of an immediate export."""
 
 
 class ExportListQuery(PageQuery):
-    """Exports by state."""
+    """Filters of the list of exports."""
 
     state = fields.Listed(child=fields.Choice(choices=Export.State.choices), required=False, allow_empty=False)
 
 
-class ExportIn(_Wish):
-    """An export to be made."""
+class ExportIn(_Selection):
+    """An export job."""
 
     dataset = fields.Choice(choices=sorted(DATASETS))
     format = fields.Choice(choices=Export.Format.choices)
     lock = fields.Boolean(
         default=False,
-        help_text="completions alone: rides in it are not corrected any more. Needs the scope `rides:correct`.",
+        help_text="Dataset completions only: lock the rides against correction. Needs the scope `rides:correct`.",
     )
 
     example = {
@@ -111,15 +114,15 @@ class ExportIn(_Wish):
     }
 
 
-def export_request(given: Mapping[str, Any], *, dataset: str, format: str) -> ExportRequest:
-    """Take a wish out of a query or body."""
-    columns = given.get("columns")
+def export_request(data: Mapping[str, Any], *, dataset: str, format: str) -> ExportRequest:
+    """Convert a validated query or body."""
+    columns = data.get("columns")
     return ExportRequest(
         dataset=dataset,
         format=format,
-        filters={name: given[name] for name in _FILTERS if name in given},
+        filters={name: data[name] for name in _FILTERS if name in data},
         columns=None if columns is None else tuple(columns),
-        sealed=given["sealed_columns"],
+        sealed=data["sealed_columns"],
     )
 
 
@@ -131,10 +134,10 @@ class _PhiLevel(fields.Text):
 
 
 class ExportOut(Out):
-    """One export: what was asked for, and how far it is.
+    """An export with its progress.
 
-    `rows` rises while it is made; `total` was counted when it began.  `dataAsOf` is the moment up to which the file
-    knows everything.
+    `rows` increases while the file is written; `total` was counted at the start.  The file includes everything recorded
+    before `dataAsOf`.
     """
 
     filters = fields.Anything()
@@ -165,15 +168,15 @@ class ExportOut(Out):
         ]
 
 
-class _Word(fields.Text):
-    """The name of a kind."""
+class _TypeName(fields.Text):
+    """The name of a column type."""
 
     def to_representation(self, value: Any) -> str:
         return str(value.name.lower())
 
 
 class ExportLinkOut(OutShape):
-    """Where a file can be fetched, once."""
+    """A link that downloads the file once."""
 
     url = fields.Text()
     expires_at = fields.Instant()
@@ -183,22 +186,26 @@ class ColumnOut(OutShape):
     """One column of a dataset."""
 
     name = fields.Text()
-    kind = _Word(help_text="id, word, text, count, amount, number, flag, instant, local, date, json, words or sealed.")
-    phi = _PhiLevel(help_text="The PHI level that it takes; with riders named, also the scope `exports:phi`.")
+    kind = _TypeName(
+        help_text="id, word, text, count, amount, number, flag, instant, local, date, json, words or sealed."
+    )
+    phi = _PhiLevel(help_text="Required PHI level; above `none` also the scope `exports:phi`.")
 
 
 class _Names(fields.Listed):
-    """Filters as the API spells them."""
+    """Names of filters in the API's spelling."""
 
     def to_representation(self, value: Any) -> list[str]:
         return [camel(name) for name in value]
 
 
 class DatasetOut(OutShape):
-    """What can be exported; columns are in the order in which files have them."""
+    """A dataset; columns are in the order of the file."""
 
     name = fields.Text()
-    version = fields.Integer(help_text="Rises when a column goes, moves or is renamed; new ones come at the end.")
+    version = fields.Integer(
+        help_text="Increases if a column is removed, moved or renamed; new columns are added at the end."
+    )
     description = fields.Text()
     filters = _Names(child=fields.Text(), source="conditions")
     statuses = fields.Listed(child=fields.Text())
@@ -208,5 +215,5 @@ class DatasetOut(OutShape):
 class DatasetsOut(OutShape):
     """All datasets."""
 
-    data = DatasetOut(many=True)  # type: ignore[assignment]  # what a serializer has of that name is hidden
+    data = DatasetOut(many=True)  # type: ignore[assignment]  # hides an attribute of the serializer
     page = WholePageOut()

@@ -1,4 +1,4 @@
-"""Shapes of schedules and their runs."""
+"""Serializers of schedules and their runs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,70 +21,72 @@ from lib.api.serializers import In, Out
 
 _LEVELS: Final = [level.name.lower() for level in Phi]
 _FILTERS: Final = tuple(dict.fromkeys((*EXPORT_FILTERS, *REPORT_FILTERS)))
-# Fields of the request that the wire spells as they are here.
-_NOBODY: Final = UUID(int=0)
-_SAME: Final = ("name", "covers", "every", "zone", "dataset", "format", "report", "month_day", "destination_id")
+_NO_USER: Final = UUID(int=0)
+# Fields that have the same name in the API and in `ScheduleRequest`.
+_SAME_NAMES: Final = ("name", "covers", "every", "zone", "dataset", "format", "report", "month_day", "destination_id")
 
 
 class ScheduleChangesIn(In):
-    """A schedule; on PATCH, what is to be another."""
+    """A schedule; on PATCH, the changes of one."""
 
-    name = fields.Text(max_length=60, help_text="Whoever gets it may read it: nothing about riders.")
+    name = fields.Text(max_length=60, help_text="Recipients can read it: do not write anything about riders.")
     covers = fields.Choice(
         choices=Covers.choices,
-        help_text="Which days a run is about, counted from the moment it was due; `changes` for exports alone. With "
-        "`every` `weekdays`, `previous_day` leaves Fridays and Saturdays out: `last_7_days` or `changes` have them.",
+        help_text="Days that a run covers, counted from its due time; `changes` is for exports only. With `every` "
+        "`weekdays`, `previous_day` skips Fridays and Saturdays; `last_7_days` and `changes` include them.",
     )
     every = fields.Choice(choices=Every.choices)
     weekdays = fields.Listed(
-        child=fields.Choice(choices=DAYS), default=list, max_length=7, help_text="With `every` `week`."
+        child=fields.Choice(choices=DAYS), default=list, max_length=7, help_text="If `every` is `week`."
     )
     month_day = fields.Integer(
-        default=1, min_value=1, max_value=31, help_text="With `every` `month`; the last day where a month is shorter."
+        default=1, min_value=1, max_value=31, help_text="If `every` is `month`; the last day of shorter months."
     )
-    time = fields.ClockTime(source="at_time", help_text="On the clock of `zone`.")
+    time = fields.ClockTime(source="at_time", help_text="Local time in `zone`.")
     zone = fields.Zone(max_length=64)
-    dataset = fields.Choice(choices=sorted(DATASETS), required=False, help_text="Of an export.")
-    format = fields.Choice(choices=Export.Format.choices, required=False, help_text="Of an export.")
+    dataset = fields.Choice(choices=sorted(DATASETS), required=False, help_text="Exports only.")
+    format = fields.Choice(choices=Export.Format.choices, required=False, help_text="Exports only.")
     columns = fields.Listed(
         child=fields.Text(max_length=40),
         required=False,
         allow_null=True,
         allow_empty=False,
         max_length=200,
-        help_text="These columns alone; null for all of the level that are not sealed.",
+        help_text="Only these columns; null for all columns of the level that are not encrypted.",
     )
     phi = fields.Choice(
-        choices=_LEVELS, default="none", help_text="The PHI level of the file; above `none` needs `exports:phi`."
+        choices=_LEVELS,
+        default="none",
+        help_text="PHI level of the file; above `none` it needs the scope `exports:phi`.",
     )
-    report = fields.Text(
-        max_length=40, required=False, help_text="Of a report: `overview`, or the key of a definition."
-    )
+    report = fields.Text(max_length=40, required=False, help_text="Reports only: `overview`, or the key of a KPI.")
     facility_id = fields.Uuid(required=False, allow_null=True)
     provider_id = fields.Uuid(required=False, allow_null=True)
-    payer_id = fields.Uuid(required=False, allow_null=True, help_text="Of an export.")
+    payer_id = fields.Uuid(required=False, allow_null=True, help_text="Exports only.")
     status = fields.Listed(
         child=fields.Text(max_length=20),
         required=False,
         allow_null=True,
         allow_empty=False,
         max_length=10,
-        help_text="Of an export.",
+        help_text="Exports only.",
     )
-    service_type = fields.Choice(choices=ServiceType.choices, required=False, allow_null=True, help_text="Of a report.")
-    basis = fields.Choice(choices=Basis.choices, required=False, allow_null=True, help_text="Of a report.")
+    service_type = fields.Choice(
+        choices=ServiceType.choices, required=False, allow_null=True, help_text="Reports only."
+    )
+    basis = fields.Choice(choices=Basis.choices, required=False, allow_null=True, help_text="Reports only.")
     recipients = fields.Listed(
         child=fields.Text(max_length=254),
         default=list,
         max_length=MAX_RECIPIENTS,
-        help_text="E-mail addresses of people with an account, who may see all of it. Without a destination.",
+        help_text="E-mail addresses of users who may see all of its content. Not with a destination.",
     )
     destination_id = fields.Uuid(
-        required=False, allow_null=True, help_text="Where the file of an export is put. Without recipients."
+        required=False, allow_null=True, help_text="Exports only: where the file is uploaded. Not with recipients."
     )
 
     example: ClassVar[dict[str, Any]] = {
-        "name": "Claims of the day before",
+        "name": "Claims of the previous day",
         "dataset": "completions",
         "format": "csv",
         "covers": "previous_day",
@@ -97,7 +99,7 @@ class ScheduleChangesIn(In):
 
 
 class ScheduleIn(ScheduleChangesIn):
-    """A schedule to be kept."""
+    """A new schedule."""
 
     kind = fields.Choice(choices=ReportSchedule.Kind.choices)
 
@@ -105,39 +107,40 @@ class ScheduleIn(ScheduleChangesIn):
 
 
 class ScheduleQuery(PageQuery):
-    """Schedules by kind, and whether they rest."""
+    """Filters of the list of schedules."""
 
     kind = fields.Choice(choices=ReportSchedule.Kind.choices, required=False)
     active = fields.Boolean(required=False)
 
 
-def request_of(given: Mapping[str, Any], was: ScheduleRequest | None = None) -> ScheduleRequest:
-    """Take a request out of a body; what it leaves out is as it was.  One query where it names people."""
-    request = was or ScheduleRequest(
-        kind=given["kind"], name="", covers="", every="", at_time=given["at_time"], zone=given["zone"]
+def request_of(data: Mapping[str, Any], current: ScheduleRequest | None = None) -> ScheduleRequest:
+    """Convert a validated body; omitted fields come from `current`.  One query if it names recipients."""
+    request = current or ScheduleRequest(
+        kind=data["kind"], name="", covers="", every="", at_time=data["at_time"], zone=data["zone"]
     )
-    changes: dict[str, Any] = {name: given[name] for name in (*_SAME, "at_time") if name in given}
-    if "columns" in given:
-        changes["columns"] = None if given["columns"] is None else tuple(given["columns"])
-    if "phi" in given:
-        changes["phi"] = Phi[given["phi"].upper()]
-    if "weekdays" in given:
-        changes["weekdays"] = [DAYS.index(day) for day in given["weekdays"]]
-    if "recipients" in given:
-        changes["recipients"] = _people(given["recipients"])
-    kept = {**request.filters, **{name: given[name] for name in _FILTERS if name in given}}
-    changes["filters"] = {name: value for name, value in kept.items() if value is not None}
+    changes: dict[str, Any] = {name: data[name] for name in (*_SAME_NAMES, "at_time") if name in data}
+    if "columns" in data:
+        changes["columns"] = None if data["columns"] is None else tuple(data["columns"])
+    if "phi" in data:
+        changes["phi"] = Phi[data["phi"].upper()]
+    if "weekdays" in data:
+        changes["weekdays"] = [DAYS.index(day) for day in data["weekdays"]]
+    if "recipients" in data:
+        changes["recipients"] = _user_ids(data["recipients"])
+    filters = {**request.filters, **{name: data[name] for name in _FILTERS if name in data}}
+    changes["filters"] = {name: value for name, value in filters.items() if value is not None}
     return replace(request, **changes)
 
 
-def _people(addresses: list[str]) -> list[Any]:
-    """Find people by their addresses; an address of nobody stays what it is, and is nobody's id."""
-    known = dict(User.objects.filter(email__in=[one.lower() for one in addresses]).values_list("email", "pk"))
-    return [known.get(one.lower(), _NOBODY) for one in addresses]
+def _user_ids(addresses: list[str]) -> list[UUID]:
+    """Look up users by e-mail address; an unknown address becomes an id that no user has."""
+    lowercase = [address.lower() for address in addresses]
+    ids = dict(User.objects.filter(email__in=lowercase).values_list("email", "pk"))
+    return [ids.get(address, _NO_USER) for address in lowercase]
 
 
 class _Weekdays(fields.Listed):
-    """Days of the week by their names."""
+    """Names of weekdays."""
 
     def to_representation(self, value: Any) -> list[str]:
         return [DAYS[number] for number in value]
@@ -151,14 +154,14 @@ class _PhiLevel(fields.Text):
 
 
 class _Addresses(fields.Listed):
-    """People by their e-mail addresses."""
+    """E-mail addresses of users."""
 
     def to_representation(self, value: Any) -> list[str]:
-        return sorted(one.email for one in value.all())
+        return sorted(user.email for user in value.all())
 
 
 class ScheduleOut(Out):
-    """What is made by itself, when, and to whom it goes."""
+    """A schedule of an export or a report."""
 
     phi = _PhiLevel()
     columns = fields.Listed(child=fields.Text(), allow_null=True)
@@ -167,7 +170,7 @@ class ScheduleOut(Out):
     time = fields.ClockTime(source="at_time")
     recipients = _Addresses(child=fields.Text())
     paused_for = fields.Text(
-        help_text="Why it rests: `by_people`, `failing`, `not_permitted` or `nobody_left`; empty where it does not."
+        help_text="Why it is paused: `by_people`, `failing`, `not_permitted` or `nobody_left`; empty if it is active."
     )
 
     class Meta:
@@ -202,15 +205,15 @@ class ScheduleOut(Out):
 
 
 class ScheduleRunQuery(PageQuery):
-    """Runs by state."""
+    """Filters of the list of runs."""
 
     state = fields.Listed(child=fields.Choice(choices=RunState.choices), required=False, allow_empty=False)
 
 
 class ScheduleRunOut(Out):
-    """What became of a schedule at one moment.  Without days it is about what changed since `changedSince`."""
+    """A run of a schedule.  Without days it covers what changed since `changedSince`."""
 
-    outcome = fields.Text(help_text="Why it failed, was refused or waits; empty where nothing is wrong.")
+    outcome = fields.Text(help_text="Why it failed, was refused or is delayed; empty otherwise.")
 
     class Meta:
         model = ScheduleRun

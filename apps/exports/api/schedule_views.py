@@ -1,4 +1,4 @@
-"""Schedules: exports and reports that are made by themselves, and what became of each run."""
+"""Schedules of exports and reports, and their runs."""
 
 from uuid import UUID
 
@@ -17,7 +17,7 @@ _WRITE_ERRORS = (Code.PHI_NOT_PERMITTED, Code.INSUFFICIENT_SCOPE)
 
 
 class ScheduleViewSet(ApiViewSet):
-    """Schedules of your client."""
+    """Schedules."""
 
     scopes = dict.fromkeys(
         ("list", "create", "retrieve", "partial_update", "destroy", "pause", "resume", "run", "runs"),
@@ -47,7 +47,7 @@ class ScheduleViewSet(ApiViewSet):
     def list(self, request: Request) -> Response:
         """List schedules, newest first.
 
-        Those of your own client that reach no further than your token.
+        Schedules of your client whose data scope is within that of your token.
         """
         rows = ReportSchedule.objects.visible_to(self.principal).prefetch_related("recipients")
         for name in ("kind", "active"):
@@ -56,70 +56,69 @@ class ScheduleViewSet(ApiViewSet):
         return self.answer_page(self.page(rows))
 
     def create(self, request: Request) -> Response:
-        """Keep a schedule; it is due for the first time at `nextAt`.
+        """Create a schedule. It is first due at `nextAt`.
 
-        A run has the reach of your token as it is now, as long as the token, or the one it was rotated to, still has
-        it. An export goes to a destination, or people are told by e-mail that it is ready; a report is mailed.
+        Runs have the data scope that your token has now, as long as the token, or the one that replaced it, still has
+        it. An export is uploaded to a destination, or users get an e-mail when it is ready; a report is sent by e-mail.
         """
-        made = schedules.create(request=shapes.request_of(self.body()), by=self.principal, at=self.at)
-        return self._answer(made, headers={"Location": f"/api/exports/schedules/{made.pk}"})
+        schedule = schedules.create(request=shapes.request_of(self.body()), by=self.principal, at=self.at)
+        return self._answer(schedule, headers={"Location": f"/api/exports/schedules/{schedule.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
-        """Read a schedule."""
-        return self._answer(self._found(id))
+        """Get a schedule."""
+        return self._answer(self._schedule(id))
 
     def partial_update(self, request: Request, id: UUID) -> Response:
-        """Change a schedule: fields left out stay as they are, and null takes a filter away.
+        """Change a schedule. Omitted fields keep their values, and null removes a filter.
 
-        Runs under way come to their end as they began. Where another file is made, `changes` begin anew.
+        Runs in progress finish unchanged. If the content of the file changes, `changes` start over.
         """
-        was = schedule_validation.request_of(self._found(id))
-        changed = schedules.change(
+        current = schedule_validation.request_of(self._schedule(id))
+        schedule = schedules.change(
             schedule_id=id,
-            request=shapes.request_of(self.body(), was),
+            request=shapes.request_of(self.body(), current),
             expected_version=self.expected_version(),
             by=self.principal,
             at=self.at,
         )
-        return self._answer(changed)
+        return self._answer(schedule)
 
     def destroy(self, request: Request, id: UUID) -> Response:
-        """Take a schedule and its runs away. Exports that it made stay."""
+        """Delete a schedule and its runs. Exports that it made stay."""
         schedules.remove(schedule_id=id, by=self.principal, at=self.at)
         return self.answer(None)
 
     def pause(self, request: Request, id: UUID) -> Response:
-        """Make nothing more until it is resumed."""
+        """Pause a schedule: nothing is due until it is resumed."""
         return self._answer(schedules.pause(schedule_id=id, by=self.principal, at=self.at))
 
     def resume(self, request: Request, id: UUID) -> Response:
-        """Go on.
+        """Resume a schedule.
 
-        Where the service had stopped by itself, exports of days that failed meanwhile, or were due, are made: the last
-        31 of them.
+        If the service had paused it, exports of days that failed or were due meanwhile are made, up to the last 31.
         """
         return self._answer(schedules.resume(schedule_id=id, by=self.principal, at=self.at))
 
     def run(self, request: Request, id: UUID) -> Response:
-        """Make it once now, as if it were due. Follow it among its runs.
+        """Start a run now, as if it were due. Its runs list the progress.
 
-        Ten minutes after people were mailed at the earliest.
+        At the earliest ten minutes after the last manual run that sent e-mail.
         """
         return self.answer(schedules.run_now(schedule_id=id, by=self.principal, at=self.at))
 
     def runs(self, request: Request, id: UUID) -> Response:
         """List the runs of a schedule, newest first."""
-        rows = ScheduleRun.objects.filter(schedule=self._found(id))
+        rows = ScheduleRun.objects.filter(schedule=self._schedule(id))
         if "state" in self.query:
             rows = rows.filter(state__in=self.query["state"])
         return self.answer_page(self.page(rows, sort="-due_at"))
 
-    def _found(self, schedule_id: UUID) -> ReportSchedule:
-        found = ReportSchedule.objects.visible_to(self.principal).filter(pk=schedule_id).first()
-        if found is None:
+    def _schedule(self, schedule_id: UUID) -> ReportSchedule:
+        schedule = ReportSchedule.objects.visible_to(self.principal).filter(pk=schedule_id).first()
+        if schedule is None:
             raise NotFound(_("schedule"))
-        return found
+        return schedule
 
     def _answer(self, schedule: ReportSchedule, *, headers: dict[str, str] | None = None) -> Response:
-        # When it is due next, and how it does, move without its version.
+        # `nextAt` and `failures` change without a new version.
         return self.answer(schedule, version=schedule.version, settled=False, headers=headers)

@@ -1,4 +1,4 @@
-"""Why an upload failed, in codes that do not depend on the other side's texts, and how long an upload may take."""
+"""Why an upload failed, in codes that do not depend on the server's texts, and how long an upload may take."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,26 +11,26 @@ from lib.choices import TextChoices
 class UploadErrorCode(TextChoices):
     """Why a file could not be uploaded."""
 
-    UNREACHABLE = "unreachable", _("nobody answers there")
+    UNREACHABLE = "unreachable", _("it does not respond")
     NAME_UNKNOWN = "name_unknown", _("the host name is unknown")
-    ADDRESS_REFUSED = "address_refused", _("it lies where nothing may be sent")
-    TLS_FAILED = "tls_failed", _("its certificate does not hold")
-    NO_HOST_KEY = "no_host_key", _("no host key has been agreed on")
-    HOST_KEY_CHANGED = "host_key_changed", _("its host key is not the one agreed on")
-    NOT_AUTHORIZED = "not_authorized", _("it does not let us in, or not do this")
+    ADDRESS_REFUSED = "address_refused", _("its address is not allowed")
+    TLS_FAILED = "tls_failed", _("its certificate is not valid")
+    NO_HOST_KEY = "no_host_key", _("no host key is trusted")
+    HOST_KEY_CHANGED = "host_key_changed", _("its host key has changed")
+    NOT_AUTHORIZED = "not_authorized", _("access was denied")
     NO_SUCH_BUCKET = "no_such_bucket", _("there is no such bucket")
     NO_SUCH_FOLDER = "no_such_folder", _("there is no such folder")
-    NO_SPACE = "no_space", _("it has no room left")
+    NO_SPACE = "no_space", _("it has no space left")
     TIMED_OUT = "timed_out", _("it took too long")
-    REDIRECTED = "redirected", _("it sends us to another address")
-    DAMAGED = "damaged", _("what arrived is not what was sent")
-    REFUSED = "refused", _("it refuses")
-    BUSY = "busy", _("it has trouble of its own for now")
-    SWITCHED_OFF = "switched_off", _("it is switched off here")
-    SECRET_UNREADABLE = "secret_unreadable", _("its secret cannot be opened any more")
+    REDIRECTED = "redirected", _("it redirects to another address")
+    DAMAGED = "damaged", _("the file was damaged on the way")
+    REFUSED = "refused", _("it refused the file")
+    BUSY = "busy", _("it is temporarily unavailable")
+    SWITCHED_OFF = "switched_off", _("uploads are disabled")
+    SECRET_UNREADABLE = "secret_unreadable", _("its secret cannot be decrypted")
 
 
-# Failures that may pass without anybody acting: the upload is tried again.
+# Temporary failures, after which the upload is tried again.
 _TEMPORARY: Final = frozenset(
     {
         UploadErrorCode.UNREACHABLE,
@@ -45,7 +45,7 @@ _TEMPORARY: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Time limits in seconds: to connect, between two signs of life of the other side, and for the whole upload.
+    """Time limits in seconds: to connect, between two responses of the server, and for the whole upload.
 
     A task that uploads a file may run for 26 minutes (apps/exports/tasks.py).
     """
@@ -56,7 +56,7 @@ class Limits:
 
 
 class UploadError(Exception):
-    """The file did not arrive under its name; `retryable`: the same upload may succeed later without anybody acting."""
+    """The file did not arrive under its name; `retryable`: the same upload may succeed later."""
 
     def __init__(self, code: UploadErrorCode, *, retryable: bool | None = None) -> None:
         super().__init__(code.value)

@@ -1,10 +1,10 @@
-"""File and folder names that mean the same to every server and cannot be read as anything but a name."""
+"""Checks of file and folder names that are safe on every server."""
 
 import re
 from typing import Final
 
 MAX_FOLDER: Final = 500  # characters
-# No quote, backslash, wildcard or control character; no name begins like an option or climbs out of the folder.
+# No quotes, backslashes, wildcards or control characters; no name looks like an option or leaves the folder.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", re.ASCII)
 _SEGMENT: Final = re.compile(r"(?!\.\.?$)(?! )[A-Za-z0-9 ._=+@,-]{1,255}(?<! )", re.ASCII)
 
@@ -13,7 +13,7 @@ def check_name(name: str) -> None:
     """Check the name of a file.
 
     Raises:
-        ValueError: it has other characters than letters, digits, `.`, `_` and `-`, or does not begin with a letter or
+        ValueError: it has characters other than letters, digits, `.`, `_` and `-`, or does not begin with a letter or
         digit.
     """
     if not _NAME.fullmatch(name):

@@ -80,7 +80,7 @@ class AccessKey:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket and our credentials for it.  All object keys begin with `folder`, which has no slash at its end."""
+    """A bucket and its credentials.  All object keys begin with `folder`, which has no slash at its end."""
 
     endpoint_url: str
     name: str

@@ -37,7 +37,7 @@ from apps.exports.destinations.names import check_name
 from apps.exports.destinations.ssh_keys import SIGNATURES, HostKey
 from lib.outbound import BadUrl, Blocked, NameUnknown, Rules, allowed_addresses, check_host
 
-_MAX_ADDRESSES: Final = 4  # of a name, that are tried
+_MAX_ADDRESSES: Final = 4  # of a host name to try
 _CHUNK_BYTES: Final = 32_768  # of a write request, which every server has to accept (draft-ietf-secsh-filexfer-02, 3)
 _KEEPALIVES: Final = 4  # within `Limits.read`
 # What paramiko still offers and OpenSSH does not.
@@ -64,7 +64,7 @@ _STATUS_CODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server and our credentials for it: `password`, or `private_key` in OpenSSH's format without passphrase.
+    """A server and its credentials: `password`, or `private_key` in OpenSSH's format without passphrase.
 
     `folder` is a path, relative to the account's own folder unless it begins with `/`.
     """
@@ -72,7 +72,7 @@ class Server:
     host: str
     port: int
     username: str
-    host_key: str  # "": none is trusted yet
+    host_key: str  # "": no key is trusted
     password: str = field(default="", repr=False)
     private_key: str = field(default="", repr=False)
     folder: str = ""

@@ -1,4 +1,4 @@
-"""Keys of SSH: those by which servers are known, and those by which servers know us."""
+"""SSH keys: host keys of servers, and key pairs for signing in."""
 
 import base64
 import binascii
@@ -10,7 +10,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-# Types of host keys, the one to agree on first where a server has several; and what their signatures are called.
+# Types of host keys in order of preference, and the names of their signature algorithms.
 SIGNATURES: Final = {
     "ssh-ed25519": "ssh-ed25519",
     "ecdsa-sha2-nistp256": "ecdsa-sha2-nistp256",
@@ -21,7 +21,7 @@ SIGNATURES: Final = {
 
 
 class BadKey(ValueError):
-    """A text is no key of that sort; `locked`: it is one, but asks for a passphrase."""
+    """The text is not a valid key; `locked`: it is a key with a passphrase."""
 
     def __init__(self, *, locked: bool = False) -> None:
         super().__init__("key")
@@ -30,7 +30,7 @@ class BadKey(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """The public key of a server, as known_hosts has it behind the host."""
+    """The public key of a server, as in known_hosts."""
 
     type: str
     base64: str
@@ -40,16 +40,16 @@ class HostKey:
 
     @property
     def fingerprint(self) -> str:
-        """Give what `ssh-keygen -l` says of it: `SHA256:` and 43 characters."""
+        """Return the fingerprint as `ssh-keygen -l` prints it: `SHA256:` and 43 characters."""
         digest = hashlib.sha256(base64.b64decode(self.base64)).digest()
         return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
 def host_key(text: str) -> HostKey:
-    """Read a host key: its type and base64, with a comment or not.
+    """Parse a host key: type and base64, with an optional comment.
 
     Raises:
-        BadKey: it is none, or of a type that is not accepted any more.
+        BadKey: it is invalid, or of a type that is no longer accepted.
     """
     words = text.split()
     if len(words) < 2 or words[0] not in SIGNATURES or "\n" in text.strip():
@@ -63,35 +63,35 @@ def host_key(text: str) -> HostKey:
 
 
 def private_key(text: str) -> str:
-    """Read a private key without passphrase, of OpenSSH or PEM, and give it as OpenSSH writes it.
+    """Convert a private key without passphrase, in OpenSSH or PEM format, to OpenSSH format.
 
     Raises:
-        BadKey: it is none, or has a passphrase.
+        BadKey: it is invalid, or has a passphrase.
     """
     data = text.strip().encode() + b"\n"
     load = serialization.load_ssh_private_key if b"BEGIN OPENSSH" in data else serialization.load_pem_private_key
     try:
         key = load(data, password=None)
-        return _written(key)
-    except TypeError:  # how the library says that there is a passphrase
+        return _in_openssh_format(key)
+    except TypeError:  # the library's error for a missing passphrase
         raise BadKey(locked=True) from None
-    except (ValueError, UnsupportedAlgorithm) as trouble:
-        raise BadKey(locked="encrypted" in str(trouble) or "bcrypt" in str(trouble)) from None
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise BadKey(locked="encrypted" in str(error) or "bcrypt" in str(error)) from None
 
 
 def new_private_key() -> str:
-    """Make an ed25519 key."""
-    return _written(Ed25519PrivateKey.generate())
+    """Generate an ed25519 key."""
+    return _in_openssh_format(Ed25519PrivateKey.generate())
 
 
 def public_line(private: str, comment: str) -> str:
-    """Give the line of authorized_keys that lets a private key of `private_key` in."""
+    """Return the line of authorized_keys for a private key from `private_key`."""
     key = serialization.load_ssh_private_key(private.encode(), password=None)
     line = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     return f"{line.decode()} {comment}"
 
 
-def _written(key: object) -> str:
-    form = serialization.PrivateFormat.OpenSSH
-    written: bytes = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())  # type: ignore[attr-defined]  # missing in the stubs
-    return written.decode()
+def _in_openssh_format(key: object) -> str:
+    key_format = serialization.PrivateFormat.OpenSSH
+    text: bytes = key.private_bytes(serialization.Encoding.PEM, key_format, serialization.NoEncryption())  # type: ignore[attr-defined]  # missing in the stubs
+    return text.decode()

@@ -1,1 +1,1 @@
-"""Tables that leave as files: columns written as SQL, rows by COPY, and the four formats they end in."""
+"""Export files: columns as SQL, rows by COPY, and the four file formats."""

@@ -1,6 +1,7 @@
-"""Columns of exported tables: what each holds, who may see it, and how a format writes it, said as SQL.
+"""Columns of exported tables: their types, PHI levels, and the SQL that writes them in each format.
 
-PostgreSQL writes the text of whole rows; Python passes the bytes on.  A test holds every form against its Python twin.
+PostgreSQL writes the text of whole rows, and Python passes the bytes on.  A test compares each format with an
+implementation in Python.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,142 +14,142 @@ from lib.access import Phi
 from lib.csv_file import neutral_sql
 
 
-class Kind(Enum):
-    """What a column holds, by what its SQL gives.  Empty text is no value, in every format."""
+class ColumnType(Enum):
+    """Type of a column, by the result of its SQL.  Empty text counts as no value in every format."""
 
     ID = "uuid"
-    WORD = "a word of a list of ours, or something else without quotes, spaces and signs"
-    TEXT = "anything that somebody wrote"
-    COUNT = "whole number"
-    AMOUNT = "decimal number of two places"
+    WORD = "a code, or other text without quotes, spaces and special characters"
+    TEXT = "free text"
+    COUNT = "integer"
+    AMOUNT = "decimal number with two places"
     NUMBER = "double precision; never infinite, and not NaN"
     FLAG = "true or false"
-    INSTANT = "timestamptz, written in UTC with Z; the session's zone is UTC"
-    LOCAL = "timestamp on a local clock, written without a zone"
-    DATE = "day of the calendar"
-    JSON = "json object, as text where a format has no objects"
-    WORDS = "array of such words; between semicolons where a format has no lists"
-    SEALED = "bytes that `lib.crypto` sealed, opened outside the database"
+    INSTANT = "timestamptz, written in UTC with Z; the time zone of the session is UTC"
+    LOCAL = "timestamp in local time, written without a zone"
+    DATE = "date"
+    JSON = "json object, written as text in formats without objects"
+    WORDS = "array of codes, separated by semicolons in formats without lists"
+    SEALED = "bytes encrypted by `lib.crypto`, decrypted outside the database"
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
-    """What a sealed value is bound to: "table.column" as `lib.crypto.aad` says it, and the SQL of the row's key."""
+class Encryption:
+    """The associated data of an encrypted value: "table.column" (see `lib.crypto.aad`) and the SQL of the row's key."""
 
-    of: str
+    column: str
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: `sql` is over the aliases of its dataset, `phi` the level from which it is shown."""
+    """A column: `sql` uses the table aliases of its dataset, `phi` is the level that it requires."""
 
     name: str
-    kind: Kind
+    kind: ColumnType
     sql: str
     phi: Phi = Phi.NONE
-    sealed: Sealed | None = None
+    encryption: Encryption | None = None
 
 
-# Around what stands for a sealed value until it is opened.  JSON and XML hold neither; in CSV the mark tells ours.
+# Delimiters of the placeholder of an encrypted value.  JSON and XML cannot contain them; in CSV, `mark` identifies it.
 OPENS: Final = "\x03"
 CLOSES: Final = "\x04"
-_PAIRS_AT_ONCE: Final = 30  # of three arguments each: functions of PostgreSQL take 100
-_CELLS_AT_ONCE: Final = 90  # of one argument each
+_PAIRS_PER_CALL: Final = 30  # of three arguments each: functions of PostgreSQL take 100
+_CELLS_PER_CALL: Final = 90  # of one argument each
 _EMPTY: Final = "'<c/>'"
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes columns of a subquery `t`, in which each has its name, for one export.
+    """Generates the SQL that writes the columns of a subquery `t` for one export.
 
-    `mark` is a word that nobody can have guessed when data were written.
+    `mark` is a random word, so that data cannot imitate a placeholder.
     """
 
     mark: str
 
     def csv(self, columns: Iterable[Column], *, for_spreadsheets: bool = True) -> str:
         """List expressions for a CSV file; what looks like a formula gets an apostrophe, for spreadsheets."""
-        written = (self._cell(place, column, for_spreadsheets) for place, column in enumerate(columns))
-        return ", ".join(f'{sql} AS "{name}"' for name, sql in written)
+        cells = (self._cell(position, column, for_spreadsheets) for position, column in enumerate(columns))
+        return ", ".join(f'{sql} AS "{name}"' for name, sql in cells)
 
     def json(self, columns: Iterable[Column]) -> str:
-        """Write one expression for a line of NDJSON: an object with every key, null where there is no value."""
-        pairs = [f"'\"{column.name}\":', {self._member(place, column)}" for place, column in enumerate(columns)]
-        told = list(_with_commas(pairs))
-        groups = [told[start : start + _PAIRS_AT_ONCE] for start in range(0, len(told), _PAIRS_AT_ONCE)]
+        """Return one expression for a line of NDJSON: an object with every key, null for no value."""
+        pairs = [f"'\"{column.name}\":', {self._member(position, column)}" for position, column in enumerate(columns)]
+        members = list(_with_commas(pairs))
+        groups = [members[start : start + _PAIRS_PER_CALL] for start in range(0, len(members), _PAIRS_PER_CALL)]
         parts = [f"concat({', '.join(group)})" for group in groups]
         return f"concat('{{', {', '.join(parts)}, '}}')"
 
     def xml(self, columns: Iterable[Column]) -> str:
-        """Write one expression for a row of a sheet: a cell for every column, an empty one where there is no value.
+        """Return one expression for a row of a sheet: a cell for every column, an empty one for no value.
 
-        Cells name no place of theirs: the first stands in the first column, and each beside the one before.
+        Cells have no references: they fill the columns from left to right.
         """
-        cells = [self._sheet_cell(place, column) for place, column in enumerate(columns)]
-        groups = [cells[start : start + _CELLS_AT_ONCE] for start in range(0, len(cells), _CELLS_AT_ONCE)]
+        cells = [self._sheet_cell(position, column) for position, column in enumerate(columns)]
+        groups = [cells[start : start + _CELLS_PER_CALL] for start in range(0, len(cells), _CELLS_PER_CALL)]
         parts = [f"concat({', '.join(group)})" for group in groups]
         return f"concat('<row>', {', '.join(parts)}, '</row>')"
 
-    def _cell(self, place: int, column: Column, for_spreadsheets: bool) -> tuple[str, str]:
-        text = self._text(place, column)
-        if for_spreadsheets and column.kind is Kind.TEXT:
+    def _cell(self, position: int, column: Column, for_spreadsheets: bool) -> tuple[str, str]:
+        text = self._text(position, column)
+        if for_spreadsheets and column.kind is ColumnType.TEXT:
             text = neutral_sql(text)
         return column.name, text
 
-    def _text(self, place: int, column: Column) -> str:
-        """Write the value as text, null where there is none."""
+    def _text(self, position: int, column: Column) -> str:
+        """Return the value as text, null for no value."""
         sql = _value(column)
         match column.kind:
-            case Kind.WORD | Kind.TEXT:
+            case ColumnType.WORD | ColumnType.TEXT:
                 return f"nullif({sql}, '')"
-            case Kind.INSTANT:
+            case ColumnType.INSTANT:
                 # 2026-11-20 20:00:00+00 becomes 2026-11-20T20:00:00Z; to_char takes five times as long.
                 return f"rtrim(translate({sql}::text, ' +', 'TZ'), '0')"
-            case Kind.LOCAL:
+            case ColumnType.LOCAL:
                 return f"translate({sql}::text, ' ', 'T')"
-            case Kind.WORDS:
+            case ColumnType.WORDS:
                 return f"nullif(array_to_string({sql}, ';'), '')"
-            case Kind.SEALED:
-                return self._placeholder(place, column)
+            case ColumnType.SEALED:
+                return self._placeholder(position, column)
             case _:
                 return f"{sql}::text"
 
-    def _member(self, place: int, column: Column) -> str:
-        """Write the value as JSON, never null: `concat` would leave the member without one."""
+    def _member(self, position: int, column: Column) -> str:
+        """Return the value as JSON, never SQL null, which `concat` would skip."""
         match column.kind:
-            case Kind.COUNT | Kind.AMOUNT | Kind.NUMBER | Kind.FLAG | Kind.JSON:
+            case ColumnType.COUNT | ColumnType.AMOUNT | ColumnType.NUMBER | ColumnType.FLAG | ColumnType.JSON:
                 return f"coalesce({_value(column)}::text, 'null')"
-            case Kind.TEXT:
-                return f"coalesce(to_json({self._text(place, column)})::text, 'null')"
-            case Kind.WORDS:
+            case ColumnType.TEXT:
+                return f"coalesce(to_json({self._text(position, column)})::text, 'null')"
+            case ColumnType.WORDS:
                 return f"coalesce(array_to_json({_value(column)})::text, '[]')"
             case _:
-                return f"coalesce('\"' || {self._text(place, column)} || '\"', 'null')"
+                return f"coalesce('\"' || {self._text(position, column)} || '\"', 'null')"
 
-    def _sheet_cell(self, place: int, column: Column) -> str:
-        """Write the value as a cell of a sheet, never null.  Text is never a formula: such a cell holds none."""
-        text = self._text(place, column)
+    def _sheet_cell(self, position: int, column: Column) -> str:
+        """Return the value as a cell of a sheet, never SQL null.  Text cells cannot contain formulas."""
+        text = self._text(position, column)
         match column.kind:
-            case Kind.COUNT | Kind.AMOUNT | Kind.NUMBER:
+            case ColumnType.COUNT | ColumnType.AMOUNT | ColumnType.NUMBER:
                 return f"coalesce('<c><v>' || {text} || '</v></c>', {_EMPTY})"
-            case Kind.FLAG:
+            case ColumnType.FLAG:
                 return f"coalesce('<c t=\"b\"><v>' || {_value(column)}::int || '</v></c>', {_EMPTY})"
-            case Kind.TEXT:
+            case ColumnType.TEXT:
                 return _text_cell(in_cell_sql(neutral_sql(text)), blanks=True)
-            case Kind.JSON:
+            case ColumnType.JSON:
                 return _text_cell(in_cell_sql(text), blanks=True)
             case _:
-                return _text_cell(text, blanks=column.kind is Kind.SEALED)
+                return _text_cell(text, blanks=column.kind is ColumnType.SEALED)
 
-    def _placeholder(self, place: int, column: Column) -> str:
-        """Stand for a sealed value; null where nothing is stored."""
-        start = f"chr(3) || '{self.mark}:{place}:' || {_key(column)}"
+    def _placeholder(self, position: int, column: Column) -> str:
+        """Return the placeholder of an encrypted value; null for no value."""
+        start = f"chr(3) || '{self.mark}:{position}:' || {_key(column)}"
         return f"({start} || ':' || encode({_value(column)}, 'hex') || chr(4))"
 
 
 def _text_cell(text: str, *, blanks: bool) -> str:
-    """Write a cell of text; with `blanks`, those at its beginning and end count."""
+    """Return a cell of text; `blanks` preserves leading and trailing spaces."""
     space = ' xml:space="preserve"' if blanks else ""
     return f"""coalesce('<c t="inlineStr"><is><t{space}>' || {text} || '</t></is></c>', {_EMPTY})"""
 
@@ -167,8 +168,9 @@ def _with_commas(pairs: list[str]) -> Iterator[str]:
 
 
 def selected(columns: Iterable[Column]) -> str:
-    """List the bare values, and the keys of rows that hold sealed ones: what the subquery `t` has to select."""
+    """Return the select list of the subquery `t`: the values, and the row keys of encrypted ones."""
     return ", ".join(
-        f'{column.sql} AS "{column.name}"' + (f', {column.sealed.key} AS "{column.name} key"' if column.sealed else "")
+        f'{column.sql} AS "{column.name}"'
+        + (f', {column.encryption.key} AS "{column.name} key"' if column.encryption else "")
         for column in columns
     )

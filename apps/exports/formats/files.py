@@ -1,4 +1,4 @@
-"""Whole files of exported rows, in any format: their names, their types, and how each is written."""
+"""Export files in each format: content types, streaming and writing."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ from typing import Final
 
 from apps.exports.formats import parquet, workbook
 from apps.exports.formats.columns import Column
-from apps.exports.formats.copy_stream import Form, Progress, Source, pieces
+from apps.exports.formats.copy_stream import Progress, RowFormat, Source, chunks
 
 CONTENT_TYPES: Final[Mapping[str, str]] = {
     "ndjson": "application/x-ndjson",
@@ -17,69 +17,69 @@ CONTENT_TYPES: Final[Mapping[str, str]] = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "parquet": "application/vnd.apache.parquet",
 }
-# Formats whose rows PostgreSQL writes, and that can be sent while they come.
-STREAMED: Final[Mapping[str, Form]] = {"ndjson": Form.NDJSON, "csv": Form.CSV, "xlsx": Form.SHEET}
-_READ: Final = 262_144  # bytes
+# Formats that can be sent while PostgreSQL writes their rows.
+STREAMED: Final[Mapping[str, RowFormat]] = {"ndjson": RowFormat.NDJSON, "csv": RowFormat.CSV, "xlsx": RowFormat.SHEET}
+_READ_BYTES: Final = 262_144
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a file is made of: columns, where rows come from, and what the file says of itself.
+    """The content of a file: columns, the source of its rows, and metadata.
 
-    `show` says how much of a sealed value is shown; `seconds` is how long the database may take.  With `identified`,
-    progress is reported with the id and the version of each row.
+    `mask` hides part of a decrypted value; `seconds` limits the time of the database.  With `identified`, progress is
+    reported with the id and the version of each row.
     """
 
     name: str
     columns: Sequence[Column]
     source: Source
-    show: Callable[[str], str]
+    mask: Callable[[str], str]
     seconds: int
     metadata: Mapping[str, str] = field(default_factory=dict)
     identified: bool = False
 
-    def pieces(self, form: Form, progress: Progress | None = None) -> Iterator[bytes]:
-        """Give the rows as the bytes of one of the forms of COPY; see `copy_stream.pieces`."""
-        return pieces(
+    def chunks(self, row_format: RowFormat, progress: Progress | None = None) -> Iterator[bytes]:
+        """Yield the rows in a format of COPY; see `copy_stream.chunks`."""
+        return chunks(
             self.columns,
             self.source,
-            form,
-            show=self.show,
+            row_format,
+            mask=self.mask,
             seconds=self.seconds,
             progress=progress,
             identified=self.identified,
         )
 
-    def streamed(self, format: str, progress: Progress | None = None) -> Iterator[bytes]:
-        """Give the bytes of a file of one of the formats of `STREAMED`, as its rows come."""
-        rows = self.pieces(STREAMED[format], progress)
-        return workbook.pieces(self.name, [column.name for column in self.columns], rows) if format == "xlsx" else rows
+    def stream(self, format: str, progress: Progress | None = None) -> Iterator[bytes]:
+        """Yield the file in one of the formats of `STREAMED`, as its rows arrive."""
+        rows = self.chunks(STREAMED[format], progress)
+        return workbook.chunks(self.name, [column.name for column in self.columns], rows) if format == "xlsx" else rows
 
 
 def write(path: Path, format: str, table: Table, *, progress: Progress | None = None) -> None:
-    """Write a file and sync it to the disk.  `progress` is called as rows come, and stops everything by raising.
+    """Write a file and sync it to the disk.  `progress` is called as rows arrive; an exception in it ends the export.
 
     Raises:
-        OSError: the folder does not take it.
+        OSError: the file cannot be written.
     """
-    path.touch(mode=0o600)  # for the eyes of the service alone, whoever writes it
+    path.touch(mode=0o600)  # readable by the service only
     if format in STREAMED:
         with path.open("wb") as file:
-            file.writelines(table.streamed(format, progress))
+            file.writelines(table.stream(format, progress))
     else:
-        parquet.write(path, table.columns, table.pieces(Form.PLAIN, progress), metadata=dict(table.metadata))
+        parquet.write(path, table.columns, table.chunks(RowFormat.PLAIN, progress), metadata=dict(table.metadata))
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def read(path: Path) -> Iterator[bytes]:
-    """Give a file piece by piece."""
+    """Yield the content of a file in chunks."""
     with path.open("rb") as file:
-        while piece := file.read(_READ):
-            yield piece
+        while chunk := file.read(_READ_BYTES):
+            yield chunk
 
 
 def digest(path: Path) -> str:
-    """Give the SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

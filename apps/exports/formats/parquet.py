@@ -1,22 +1,22 @@
-"""Parquet by pyarrow, a row group at a time: the CSV of COPY is read by Arrow's own parser, which knows every type."""
+"""Parquet files by pyarrow, one row group at a time, from the CSV of COPY, which Arrow's own parser reads."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from apps.exports.formats.columns import Column, Kind
+from apps.exports.formats.columns import Column, ColumnType
 
-GROUP: Final = 20_000  # rows that are held at a time
-_BLOCK: Final = 1024 * 1024  # bytes that are parsed at a time
+GROUP_ROWS: Final = 20_000  # of a row group, which is held in memory
+_BLOCK_BYTES: Final = 1024 * 1024  # parsed at a time
 
 
-def write(path: Path, columns: Sequence[Column], pieces: Iterable[bytes], *, metadata: dict[str, str]) -> None:
-    """Write a table, whose rows come as pieces of a CSV file, into a Parquet file with `metadata` in its schema.
+def write(path: Path, columns: Sequence[Column], chunks: Iterable[bytes], *, metadata: dict[str, str]) -> None:
+    """Write the chunks of a CSV file as a Parquet file with `metadata` in its schema.
 
     Raises:
-        OSError: the folder does not take it.
+        OSError: the file cannot be written.
     """
-    # Half a hundred megabytes of library: only who writes such a file pays for it.
+    # pyarrow takes about 50 MB of memory, so it is loaded only for Parquet files.
     import pyarrow as pa  # noqa: PLC0415  # loaded only where it is used: it is slow to import
     import pyarrow.parquet as pq  # noqa: PLC0415  # loaded only where it is used: it is slow to import
 
@@ -24,35 +24,35 @@ def write(path: Path, columns: Sequence[Column], pieces: Iterable[bytes], *, met
     with pq.ParquetWriter(path, schema, compression="zstd") as out:
         waiting: list[Any] = []
         rows = 0
-        for block in _blocks(pieces):
+        for block in _blocks(chunks):
             waiting.append(_parsed(pa, block, columns))
             rows += waiting[-1].num_rows
-            if rows >= GROUP:
+            if rows >= GROUP_ROWS:
                 out.write_table(pa.concat_tables(waiting).replace_schema_metadata(metadata))
                 waiting, rows = [], 0
         if waiting:
             out.write_table(pa.concat_tables(waiting).replace_schema_metadata(metadata))
 
 
-def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Put pieces together to what is parsed at a time, without the head of the file.
+def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Join chunks into blocks to parse, without the header of the file.
 
-    Arrow would read a stream from a thread of its own, in which there is no transaction of ours.
+    Arrow would read a stream in a thread of its own, outside of this thread's transaction.
     """
-    held: list[bytes] = []
+    parts: list[bytes] = []
     size = 0
-    for number, piece in enumerate(pieces):
-        held.append(piece.partition(b"\r\n")[2] if number == 0 else piece)
-        size += len(held[-1])
-        if size >= _BLOCK:
-            yield b"".join(held)
-            held, size = [], 0
+    for number, chunk in enumerate(chunks):
+        parts.append(chunk.partition(b"\r\n")[2] if number == 0 else chunk)
+        size += len(parts[-1])
+        if size >= _BLOCK_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
     if size:
-        yield b"".join(held)
+        yield b"".join(parts)
 
 
 def _parsed(pa: Any, block: bytes, columns: Sequence[Column]) -> Any:
-    import pyarrow.csv as pa_csv  # noqa: PLC0415  # see above
+    import pyarrow.csv as pa_csv  # noqa: PLC0415  # slow to import
 
     table = pa_csv.read_csv(
         pa.BufferReader(block),
@@ -70,36 +70,36 @@ def _parsed(pa: Any, block: bytes, columns: Sequence[Column]) -> Any:
     return _typed(pa, table, columns)
 
 
-def _read_as(pa: Any, kind: Kind) -> Any:
+def _read_as(pa: Any, kind: ColumnType) -> Any:
     match kind:
-        case Kind.COUNT:
+        case ColumnType.COUNT:
             return pa.int64()
-        case Kind.AMOUNT:
+        case ColumnType.AMOUNT:
             return pa.decimal128(12, 2)
-        case Kind.NUMBER:
+        case ColumnType.NUMBER:
             return pa.float64()
-        case Kind.FLAG:
+        case ColumnType.FLAG:
             return pa.bool_()
-        case Kind.DATE:
+        case ColumnType.DATE:
             return pa.date32()
-        case Kind.INSTANT:
+        case ColumnType.INSTANT:
             return pa.timestamp("us", tz="UTC")
-        case Kind.LOCAL:
+        case ColumnType.LOCAL:
             return pa.timestamp("us")
         case _:
             return pa.string()
 
 
-def _stored_as(pa: Any, kind: Kind) -> Any:
-    return pa.list_(pa.string()) if kind is Kind.WORDS else _read_as(pa, kind)
+def _stored_as(pa: Any, kind: ColumnType) -> Any:
+    return pa.list_(pa.string()) if kind is ColumnType.WORDS else _read_as(pa, kind)
 
 
 def _typed(pa: Any, table: Any, columns: Sequence[Column]) -> Any:
-    """Make lists of what stands between semicolons; everything else has its type already."""
-    import pyarrow.compute as pc  # noqa: PLC0415  # see above
+    """Split lists at semicolons; other columns have their types already."""
+    import pyarrow.compute as pc  # noqa: PLC0415  # slow to import
 
     arrays = [
-        pc.split_pattern(array, ";") if column.kind is Kind.WORDS else array
+        pc.split_pattern(array, ";") if column.kind is ColumnType.WORDS else array
         for column, array in zip(columns, table.columns, strict=True)
     ]
     return pa.table(arrays, names=table.column_names)

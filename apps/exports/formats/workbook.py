@@ -16,9 +16,9 @@ from operator import itemgetter
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
-MOST_ROWS: Final = 1_048_576  # of a sheet, including its header row
-MOST_BYTES: Final = 2_000_000_000  # of the rows of a sheet; `zipfile` accepts 2,147,483,647 for an entry
-MOST_CHARACTERS: Final = 32_767  # of a cell; longer text is cut
+MAX_ROWS: Final = 1_048_576  # of a sheet, including its header row
+MAX_BYTES: Final = 2_000_000_000  # of the rows of a sheet; `zipfile` accepts 2,147,483,647 for an entry
+MAX_CHARACTERS: Final = 32_767  # of a cell; longer text is cut
 _LEVEL: Final = 1  # of deflate
 _FORBIDDEN: Final = "\\u0001-\\u0008\\u000B\\u000C\\u000E-\\u001F\\uFFFE\\uFFFF"  # for Python and PostgreSQL alike
 _LOOKS_ESCAPED: Final = f"_(?=x[0-9A-Fa-f]{{4}}[_{_FORBIDDEN}])"
@@ -46,16 +46,16 @@ _STYLES: Final = (
 
 def in_cell(text: str) -> str:
     """Escape text as the content of a cell."""
-    return re.sub(_LOOKS_ESCAPED, "_x005F_", text[:MOST_CHARACTERS]).translate(_TABLE)
+    return re.sub(_LOOKS_ESCAPED, "_x005F_", text[:MAX_CHARACTERS]).translate(_TABLE)
 
 
 def in_cell_sql(text: str) -> str:
     """Write `in_cell` as SQL over an expression of type text; null stays null."""
-    escaped = f"regexp_replace(left({text}, {MOST_CHARACTERS}), '{_LOOKS_ESCAPED}', '_x005F_', 'g')"
+    escaped = f"regexp_replace(left({text}, {MAX_CHARACTERS}), '{_LOOKS_ESCAPED}', '_x005F_', 'g')"
     for character, replacement in _REPLACEMENTS.items():
         escaped = f"replace({escaped}, U&'\\{ord(character):04x}', '{replacement}')"
     # Most text is neither long nor special: one test lets it pass.
-    rare = f"octet_length({text}) > {MOST_CHARACTERS} OR {text} ~ '{_SPECIAL}'"
+    rare = f"octet_length({text}) > {MAX_CHARACTERS} OR {text} ~ '{_SPECIAL}'"
     return f"CASE WHEN {rare} THEN {escaped} ELSE {text} END"
 
 
@@ -78,13 +78,13 @@ class _Buffer:
         return taken
 
 
-def pieces(
+def chunks(
     name: str,
     header: Sequence[str],
     rows: Iterator[bytes],
     *,
-    most_rows: int = MOST_ROWS,
-    most_bytes: int = MOST_BYTES,
+    max_rows: int = MAX_ROWS,
+    max_bytes: int = MAX_BYTES,
 ) -> Iterator[bytes]:
     """Yield a workbook in chunks as its rows arrive; `rows` are chunks of whole rows, one per line.
 
@@ -95,7 +95,7 @@ def pieces(
     number = 0
     with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=_LEVEL) as book:  # type: ignore[call-overload]  # enough
         book.writestr("_rels/.rels", _XML + _relations(("officeDocument", "xl/workbook.xml")))
-        for number, parts in groupby(_on_sheets(rows, most_rows - 1, most_bytes), key=itemgetter(0)):
+        for number, parts in groupby(_on_sheets(rows, max_rows - 1, max_bytes), key=itemgetter(0)):
             with book.open(f"xl/worksheets/sheet{number}.xml", "w") as sheet:
                 sheet.write(_head(header, number).encode())
                 for _, part in parts:
@@ -108,15 +108,15 @@ def pieces(
     yield out.take()
 
 
-def _on_sheets(pieces: Iterator[bytes], most_rows: int, most_bytes: int) -> Iterator[tuple[int, bytes]]:
+def _on_sheets(chunks: Iterator[bytes], max_rows: int, max_bytes: int) -> Iterator[tuple[int, bytes]]:
     """Yield the number of a sheet, from 1, and rows on it; without any rows, an empty part of the first sheet."""
     number, count, size = 1, 0, 0
-    for piece in chain([next(pieces, b"")], pieces):
-        rows = piece.splitlines(keepends=True) or [b""]
+    for chunk in chain([next(chunks, b"")], chunks):
+        rows = chunk.splitlines(keepends=True) or [b""]
         while rows:
-            if count == most_rows or (count and size + len(piece) > most_bytes):
+            if count == max_rows or (count and size + len(chunk) > max_bytes):
                 number, count, size = number + 1, 0, 0
-            room = most_rows - count
+            room = max_rows - count
             part, rows = rows[:room], rows[room:]
             count += len(part)
             size += sum(map(len, part))

@@ -8,7 +8,7 @@ from lib.ids import uuid7
 
 
 class CodedItem(TextChoices):
-    """What of a ride a claim may name."""
+    """A billable item of a ride."""
 
     AMBULATORY = "ambulatory", _("trip, ambulatory")
     WHEELCHAIR = "wheelchair", _("trip, wheelchair van")
@@ -23,9 +23,9 @@ class CodedItem(TextChoices):
 
 
 class SuggestedCode(models.Model):
-    """A HCPCS code that exports suggest for an item, of one payer or of all that have none of their own.
+    """The HCPCS code that exports suggest for an item, for one payer or for all payers without a code of their own.
 
-    A suggestion and no more: whoever bills decides.  An empty code suggests nothing.
+    Only a suggestion: the biller decides.  An empty code suggests nothing.
     """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)

@@ -1,4 +1,4 @@
-"""Where exports are put outside of this service: buckets that speak S3, and servers that speak SFTP."""
+"""Destinations to which exports are uploaded: S3 buckets and SFTP servers."""
 
 from cryptography.exceptions import InvalidTag
 from django.db import models
@@ -15,19 +15,19 @@ from lib.ids import uuid7
 
 class ExportDestinationQuerySet(models.QuerySet["ExportDestination"]):
     def visible_to(self, principal: Principal) -> "ExportDestinationQuerySet":
-        """Keep those that are there: destinations are the operator's, the same for everybody who makes exports."""
+        """Select existing destinations: they belong to the operator, and every caller sees the same."""
         return self.filter(deleted_at__isnull=True)
 
     def active(self) -> "ExportDestinationQuerySet":
-        """Keep those that files are put to now."""
+        """Select destinations that files can be uploaded to."""
         return self.filter(deleted_at__isnull=True, active=True)
 
 
 class ExportDestination(models.Model):
-    """A place that files of exports are put to, under a name of their own; one is told of by its name.
+    """A bucket or server that export files are uploaded to.
 
-    Columns of the other kind are empty.  `secret` is the secret key of a bucket, a password, or a private key of SSH
-    without passphrase, as OpenSSH writes it.
+    Columns of the other kind are empty.  `secret` is the secret access key of a bucket, a password, or an SSH private
+    key without passphrase in OpenSSH format.
     """
 
     class Kind(TextChoices):
@@ -35,7 +35,7 @@ class ExportDestination(models.Model):
         SFTP = "sftp", _("SFTP server")
 
     class SignIn(TextChoices):
-        """What `secret` is."""
+        """Type of `secret`."""
 
         SECRET_KEY = "secret_key", _("secret key")
         PASSWORD = "password", _("password")
@@ -48,33 +48,33 @@ class ExportDestination(models.Model):
     active = models.BooleanField(_("active"), default=True)
     folder = models.CharField(
         _("folder"), max_length=500, blank=True
-    )  # prefix of keys, or path; without a slash at its end
+    )  # prefix of object keys, or path; without a trailing slash
     username = models.CharField(_("username"), max_length=128)  # access key id of a bucket
     sign_in = models.CharField(_("sign in"), max_length=11, choices=SignIn)
-    secret_encrypted = models.BinaryField(_("secret encrypted"), null=True)  # null: it was removed
-    # Of buckets.
+    secret_encrypted = models.BinaryField(_("secret encrypted"), null=True)  # null: the destination was removed
+    # Buckets only.
     endpoint_url = models.CharField(_("endpoint url"), max_length=500, blank=True)  # without the bucket
     region = models.CharField(_("region"), max_length=40, blank=True)
     bucket = models.CharField(_("bucket"), max_length=63, blank=True)
     path_style = models.BooleanField(
         _("path style"), default=False
-    )  # the bucket stands in the path, and not in the host name
-    # Of servers.
+    )  # the bucket is in the path and not in the host name
+    # Servers only.
     host = models.CharField(_("host"), max_length=253, blank=True)
     port = models.PositiveIntegerField(_("port"), null=True)
     host_key = models.CharField(
         _("host key"), max_length=2000, blank=True
-    )  # type and base64, as in known_hosts; "": none agreed on
-    # Who said, and when, that rider data may go there.
+    )  # type and base64, as in known_hosts; "": no key is trusted
+    # Who confirmed the agreement about rider data, and when.
     phi_agreed_by = models.CharField(_("phi agreed by"), max_length=60, blank=True)
     phi_agreed_at = models.DateTimeField(_("phi agreed at"), null=True)
-    # What came of it, last; a code is that of UploadErrorCode.
+    # Results of the last test and of the last uploads; codes are values of UploadErrorCode.
     tested_at = models.DateTimeField(_("tested at"), null=True)
-    test_code = models.CharField(_("test code"), max_length=20, blank=True)  # "": it worked
+    test_code = models.CharField(_("test code"), max_length=20, blank=True)  # "": it succeeded
     sent_at = models.DateTimeField(_("sent at"), null=True)
     failed_at = models.DateTimeField(_("failed at"), null=True)
-    failure_code = models.CharField(_("failure code"), max_length=20, blank=True)  # of the failure at `failed_at`
-    version = models.PositiveIntegerField(_("version"), default=1)  # counts what people change
+    failure_code = models.CharField(_("failure code"), max_length=20, blank=True)  # at `failed_at`
+    version = models.PositiveIntegerField(_("version"), default=1)  # counts changes of settings, not uploads
     created_by = models.CharField(_("created by"), max_length=60)
     created_at = models.DateTimeField(_("created at"))
     updated_at = models.DateTimeField(_("updated at"))
@@ -121,7 +121,7 @@ class ExportDestination(models.Model):
                 condition=Q(phi_agreed_at__isnull=True, phi_agreed_by="")
                 | Q(phi_agreed_at__isnull=False) & ~Q(phi_agreed_by=""),
             ),
-            # People choose by name.
+            # Users choose destinations by name.
             models.UniqueConstraint(
                 name="export_destination_name_once", fields=["name"], condition=Q(deleted_at__isnull=True)
             ),
@@ -133,7 +133,7 @@ class ExportDestination(models.Model):
 
     @property
     def place(self) -> str:
-        """Say where it is, for people: no secret stands in it."""
+        """Return the address for display, without secrets."""
         if self.kind == self.Kind.S3:
             return f"{self.endpoint_url} {'/'.join(filter(None, (self.bucket, self.folder)))}"
         folder = f" {self.folder}" if self.folder else ""
@@ -141,15 +141,12 @@ class ExportDestination(models.Model):
 
     @property
     def fingerprint(self) -> str:
-        """Give the fingerprint of the host key agreed on, as `ssh-keygen -l` has it; "" where there is none."""
+        """Return the fingerprint of the trusted host key, as `ssh-keygen -l` prints it; "" without one."""
         return host_key(self.host_key).fingerprint if self.host_key else ""
 
     @property
     def public_key(self) -> str:
-        """Give the line for authorized_keys of a server that knows us by a key; "" of others.
-
-        "" as well where the secret cannot be opened any more.
-        """
+        """Return the line for authorized_keys; "" without a private key, or if the secret cannot be decrypted."""
         if self.sign_in != self.SignIn.PRIVATE_KEY:
             return ""
         try:
@@ -158,5 +155,5 @@ class ExportDestination(models.Model):
             return ""
 
     def accepts(self, phi: Phi) -> bool:
-        """Say whether what was exported at this level may go there: riders are named only where that was agreed on."""
+        """Return whether exports of this PHI level may be sent there: rider data requires an agreement."""
         return phi == Phi.NONE or self.phi_agreed_at is not None

@@ -1,4 +1,4 @@
-"""Exports: what was asked for, how far it is, and who may fetch it."""
+"""Exports, their progress, and links to download their files."""
 
 from typing import TYPE_CHECKING
 
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 class ExportQuerySet(models.QuerySet["Export"]):
     def visible_to(self, principal: "Principal") -> "ExportQuerySet":
-        """Keep the exports of the caller's own client or, of people, their own and those that were sent to them.
+        """Select exports within the caller's current data scope and PHI level.
 
-        None that holds more than they see.
-        Whoever was narrowed since sees no export any more that reaches further.
+        Tokens see those of their client, users their own and those that were sent to them.
         """
         exports = self.filter(phi__lte=principal.phi)
         if principal.kind == "token":
@@ -38,9 +37,9 @@ class ExportQuerySet(models.QuerySet["Export"]):
 
 
 class Export(models.Model):
-    """One export; its id stands in every row of its file as `exportBatchId`.
+    """An export; its id is in every row of its file as `exportBatchId`.
 
-    Data scope and PHI level are those of whoever asked, as they were then.  A worker holds it by `claim_id` until
+    Data scope and PHI level are those of the creator at that time.  A worker holds it by `claim_id` until
     `lease_until`.
     """
 
@@ -64,11 +63,9 @@ class Export(models.Model):
     dataset_version = models.PositiveSmallIntegerField(_("dataset version"))
     format = models.CharField(_("format"), max_length=7, choices=Format)
     columns = ArrayField(models.CharField(max_length=40), verbose_name=_("columns"))
-    filters = models.JSONField(
-        _("filters"), default=dict
-    )  # ids, days and statuses, as the API spells them; never a person
+    filters = models.JSONField(_("filters"), default=dict)  # ids, days and statuses with the API's names; never a rider
     state = models.CharField(_("state"), max_length=9, choices=State, default=State.QUEUED)
-    # Of whoever asked.
+    # The creator.
     created_by = models.CharField(_("created by"), max_length=60)
     client = models.ForeignKey(
         ApiClient, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("client")
@@ -77,22 +74,22 @@ class Export(models.Model):
     provider_ids = ArrayField(models.UUIDField(), null=True, verbose_name=_("provider ids"))  # null: every provider
     phi = models.PositiveSmallIntegerField(_("phi"), default=Phi.NONE.value)  # lib.access.Phi
     created_at = models.DateTimeField(_("created at"))
-    # People who were told that it is ready, besides whoever asked.
+    # Users other than the creator who were notified that it is ready, and may download it.
     sent_to = ArrayField(models.UUIDField(), default=list, db_default=[], verbose_name=_("sent to"))
 
-    total = models.PositiveIntegerField(_("total"), null=True)  # rows counted when it began
+    total = models.PositiveIntegerField(_("total"), null=True)  # rows counted at the start
     rows = models.PositiveIntegerField(_("rows"), default=0)
     bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
     sha256 = models.CharField(_("sha256"), max_length=64, blank=True)
-    data_as_of = models.DateTimeField(_("data as of"), null=True, blank=True)  # what the database that was read knew
+    data_as_of = models.DateTimeField(_("data as of"), null=True, blank=True)  # everything recorded before is included
     error_code = models.CharField(_("error code"), max_length=40, blank=True)
     due_at = models.DateTimeField(_("due at"), db_default=Now())
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     claim_id = models.UUIDField(_("claim id"), null=True, blank=True)
     lease_until = models.DateTimeField(_("lease until"), null=True, blank=True)
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
-    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)  # when its file goes
-    # Whether rides in it may not be corrected any more: their rows of this version were handed on for good.
+    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)  # when its file is deleted
+    # Whether its rides are locked against correction, because another system relies on the file.
     locked = models.BooleanField(_("locked"), default=False)
     version = models.PositiveIntegerField(_("version"), default=1)
 
@@ -122,11 +119,11 @@ class Export(models.Model):
         ]
         indexes = [
             models.Index(fields=["created_at", "id"], name="export_list"),
-            # What workers look for.
+            # For workers.
             models.Index(fields=["due_at"], name="export_due", condition=Q(state="queued")),
             models.Index(fields=["lease_until"], name="export_held", condition=Q(state="running")),
             models.Index(fields=["expires_at"], name="export_kept", condition=Q(state="ready")),
-            # How many somebody made within an hour.
+            # For the limit of exports per hour.
             models.Index(fields=["created_by", "created_at"], name="export_by_maker"),
         ]
 
@@ -135,7 +132,7 @@ class Export(models.Model):
 
 
 class ExportLink(models.Model):
-    """An address that hands a file over once, within minutes; kept by the digest of what stands in it."""
+    """A link that downloads a file once, within minutes; stored as the digest of its secret."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     export = models.ForeignKey(Export, models.CASCADE, related_name="links", verbose_name=_("export"))

@@ -1,4 +1,4 @@
-"""Schedules: exports and reports that are made by themselves, and every run of them."""
+"""Schedules of exports and reports, and their runs."""
 
 from typing import Final, cast
 from uuid import UUID
@@ -17,20 +17,20 @@ from lib.choices import TextChoices
 from lib.ids import uuid7
 from lib.scopes import Scope
 
-OVERVIEW: Final = "overview"  # the report with the main figures; any other is named by the key of its figure
+OVERVIEW: Final = "overview"  # the report with the main KPIs; other reports have the key of a KPI
 
 
-class Pause(TextChoices):
-    """Why a schedule rests."""
+class PauseReason(TextChoices):
+    """Why a schedule is paused."""
 
     BY_PEOPLE = "by_people", _("it was paused")
     FAILING = "failing", _("its last runs failed")
-    NOT_PERMITTED = "not_permitted", _("its owner may not make it any more")
-    NOBODY_LEFT = "nobody_left", _("nobody is left who may get it")
+    NOT_PERMITTED = "not_permitted", _("its owner no longer has access")
+    NOBODY_LEFT = "nobody_left", _("no recipient has access any more")
 
 
 class RunState(TextChoices):
-    """How far a run is."""
+    """Progress of a run."""
 
     QUEUED = "queued", _("waiting")
     MAKING = "making", _("being made")
@@ -38,72 +38,72 @@ class RunState(TextChoices):
     DONE = "done", _("done")
     FAILED = "failed", _("failed")
     REFUSED = "refused", _("refused")
-    MISSED = "missed", _("left out")
+    MISSED = "missed", _("missed")
 
 
-class Outcome(TextChoices):
-    """What a run ended with, or waits with; besides those of `UploadErrorCode`, which destinations have."""
+class RunOutcome(TextChoices):
+    """Why a run failed, was refused, or is delayed; the other outcomes are values of `UploadErrorCode`."""
 
-    NOT_PERMITTED = "not_permitted", _("its owner may not make it any more")
-    NOBODY_LEFT = "nobody_left", _("nobody is left who may get it")
-    DESTINATION_GONE = "destination_gone", _("its destination was removed, or takes no rider data")
-    TOO_MANY_EXPORTS = "too_many_exports", _("its owner made too many exports within the hour")
+    NOT_PERMITTED = "not_permitted", _("its owner no longer has access")
+    NOBODY_LEFT = "nobody_left", _("no recipient has access any more")
+    DESTINATION_GONE = "destination_gone", _("its destination was removed or does not accept rider data")
+    TOO_MANY_EXPORTS = "too_many_exports", _("its owner reached the limit of exports per hour")
     EXPORT_FAILED = "export_failed", _("the file could not be made")
     EXPORT_CANCELLED = "export_cancelled", _("the export was cancelled")
-    MAIL_FAILED = "mail_failed", _("the mail server does not take it")
-    DATABASE_UNAVAILABLE = "database_unavailable", _("the database did not answer")
+    MAIL_FAILED = "mail_failed", _("the mail server rejected it")
+    DATABASE_UNAVAILABLE = "database_unavailable", _("the database did not respond")
     STORAGE_UNAVAILABLE = "storage_unavailable", _("the file could not be read")
-    WORKER_LOST = "worker_lost", _("who sent it went away, time and again")
-    INTERNAL_ERROR = "internal_error", _("something went wrong here")
-    SUPERSEDED = "superseded", _("a later one was made in its place")
+    WORKER_LOST = "worker_lost", _("the worker stopped repeatedly")
+    INTERNAL_ERROR = "internal_error", _("an internal error occurred")
+    SUPERSEDED = "superseded", _("a later run replaced it")
 
 
 class ReportScheduleQuerySet(models.QuerySet["ReportSchedule"]):
     def owned_by(self, principal: Principal) -> "ReportScheduleQuerySet":
-        """Keep the schedules of the caller's own client, or, of people, their own."""
+        """Select schedules of the client of a token, or of a user."""
         if principal.kind == "token":
             return self.filter(client_id=principal.client_id)
         return self.filter(user_id=cast(UUID, principal.id))
 
     def sent_to(self, user_id: UUID) -> "ReportScheduleQuerySet":
-        """Keep those that somebody is sent."""
-        chosen = ReportSchedule.recipients.through.objects.filter(user_id=user_id)
-        return self.filter(pk__in=chosen.values("reportschedule_id"))
+        """Select schedules with this recipient."""
+        links = ReportSchedule.recipients.through.objects.filter(user_id=user_id)
+        return self.filter(pk__in=links.values("reportschedule_id"))
 
     def visible_to(self, principal: Principal) -> "ReportScheduleQuerySet":
-        """Keep the caller's own and, of people, those they are sent.  Who manages accounts sees all.
+        """Select the caller's own schedules and those they receive; user managers see all.
 
-        Whoever was narrowed since sees none any more that reaches further, but for reports that they are sent: these
-        hold the figures of whoever gets them.
+        Only schedules within the caller's current data scope and PHI level, except reports that they receive: a report
+        is limited to the data scope of each recipient.
         """
         if principal.kind == "user" and principal.has_scope(Scope.USERS_MANAGE):
             return self
-        within = Q(phi__lte=principal.phi)
+        is_in_scope = Q(phi__lte=principal.phi)
         if principal.facility_ids is not None:
-            within &= Q(facility_ids__contained_by=sorted(principal.facility_ids))
+            is_in_scope &= Q(facility_ids__contained_by=sorted(principal.facility_ids))
         if principal.provider_ids is not None:
-            within &= Q(provider_ids__contained_by=sorted(principal.provider_ids))
+            is_in_scope &= Q(provider_ids__contained_by=sorted(principal.provider_ids))
         if principal.kind == "token":
-            return self.owned_by(principal).filter(within)
-        person = cast(UUID, principal.id)
-        is_sent = Q(pk__in=ReportSchedule.objects.sent_to(person).values("pk"))
+            return self.owned_by(principal).filter(is_in_scope)
+        user_id = cast(UUID, principal.id)
+        is_sent = Q(pk__in=ReportSchedule.objects.sent_to(user_id).values("pk"))
         is_report = Q(kind=ReportSchedule.Kind.REPORT)
-        return self.filter(Q(user_id=person) & within | is_sent & (within | is_report))
+        return self.filter(Q(user_id=user_id) & is_in_scope | is_sent & (is_in_scope | is_report))
 
 
 class ReportSchedule(models.Model):
-    """An export or a report that is made when it is due, and goes to people with an account or to a destination.
+    """A schedule of an export or a report, for users or for a destination.
 
-    Reach and PHI level are those that it was kept with; a run has them as long as its owner does.  `client` is that of
-    a token, `user` a person: one of the two is the owner.
+    Data scope and PHI level are those of the owner when the schedule was saved; it runs as long as the owner still has
+    them.  The owner is either `user`, or `client` by one of its tokens.
     """
 
     class Kind(TextChoices):
         EXPORT = "export", _("export")
         REPORT = "report", _("report")
 
-    class Way(TextChoices):
-        """How what was made gets to whom it is for."""
+    class DeliveryMethod(TextChoices):
+        """How the output is delivered."""
 
         MAIL = "mail", _("by e-mail")
         DESTINATION = "destination", _("to a destination")
@@ -118,17 +118,15 @@ class ReportSchedule(models.Model):
     provider_ids = ArrayField(models.UUIDField(), null=True, verbose_name=_("provider ids"))  # null: every provider
     phi = models.PositiveSmallIntegerField(_("phi"), default=Phi.NONE.value)  # lib.access.Phi
 
-    # What: of an export dataset, format and columns (null: all of the level); of a report `report`.
+    # Content: for an export dataset, format and columns (null: all of the PHI level); for a report `report`.
     dataset = models.CharField(_("dataset"), max_length=20, blank=True)
     format = models.CharField(_("format"), max_length=7, choices=Export.Format, blank=True)
     columns = ArrayField(models.CharField(max_length=40), null=True, verbose_name=_("columns"))
-    report = models.CharField(_("report"), max_length=40, blank=True)  # OVERVIEW, or the key of a definition
-    filters = models.JSONField(
-        _("filters"), default=dict
-    )  # ids and words, as the API spells them; never a person, never a day
+    report = models.CharField(_("report"), max_length=40, blank=True)  # OVERVIEW, or the key of a KPI
+    filters = models.JSONField(_("filters"), default=dict)  # ids and codes with the API's names; never a rider or a day
     covers = models.CharField(_("covers"), max_length=14, choices=Covers)
 
-    # When.
+    # Cadence.
     every = models.CharField(_("every"), max_length=8, choices=Every)
     weekdays = ArrayField(models.PositiveSmallIntegerField(), default=list, verbose_name=_("weekdays"))  # Monday 0
     month_day = models.PositiveSmallIntegerField(_("month day"), default=1)
@@ -136,19 +134,17 @@ class ReportSchedule(models.Model):
     zone = models.CharField(_("zone"), max_length=64)
     next_at = models.DateTimeField(_("next at"))
 
-    # To whom.
-    way = models.CharField(_("way"), max_length=11, choices=Way)
+    # Delivery.
+    way = models.CharField(_("way"), max_length=11, choices=DeliveryMethod)
     recipients = models.ManyToManyField(User, related_name="+", verbose_name=_("recipients"))
     destination = models.ForeignKey(
         ExportDestination, models.PROTECT, null=True, related_name="+", verbose_name=_("destination")
     )
 
     active = models.BooleanField(_("active"), default=True)
-    paused_for = models.CharField(_("paused for"), max_length=20, choices=Pause, blank=True)
-    begun_at = models.DateTimeField(
-        _("begun at")
-    )  # since when it makes what it makes now: changes are counted from there
-    failures = models.PositiveSmallIntegerField(_("failures"), default=0)  # runs in a row
+    paused_for = models.CharField(_("paused for"), max_length=20, choices=PauseReason, blank=True)
+    begun_at = models.DateTimeField(_("begun at"))  # when its content last changed: exports of changes start there
+    failures = models.PositiveSmallIntegerField(_("failures"), default=0)  # failed runs in a row
     # When to mail the owner that it was paused; null: no mail is due.  The lease is for sending this mail.
     notice_due_at = models.DateTimeField(_("notice due at"), null=True)
     claim_id = models.UUIDField(_("claim id"), null=True)
@@ -177,7 +173,7 @@ class ReportSchedule(models.Model):
                 condition=Q(way="mail", destination__isnull=True) | Q(way="destination", destination__isnull=False),
             ),
             models.CheckConstraint(
-                name="report_schedule_rests_for_a_reason",
+                name="report_schedule_paused_with_reason",
                 condition=Q(active=True, paused_for="") | Q(active=False) & ~Q(paused_for=""),
             ),
             models.CheckConstraint(
@@ -190,7 +186,7 @@ class ReportSchedule(models.Model):
         ]
         indexes = [
             models.Index(fields=["-created_at", "id"], name="report_schedule_newest"),
-            # What workers look for.
+            # For workers.
             models.Index(fields=["next_at"], name="report_schedule_due", condition=Q(active=True)),
             models.Index(
                 fields=["notice_due_at"], name="report_schedule_notice", condition=Q(notice_due_at__isnull=False)
@@ -205,7 +201,7 @@ class ReportSchedule(models.Model):
         return Cadence(Every(self.every), self.at_time, self.zone, frozenset(self.weekdays), self.month_day)
 
     def is_of(self, principal: Principal) -> bool:
-        """Say whether the caller is its owner."""
+        """Return whether the caller is the owner."""
         if principal.kind == "token":
             return self.client_id is not None and self.client_id == principal.client_id
         return self.user_id is not None and self.user_id == principal.id
@@ -220,21 +216,20 @@ class ReportSchedule(models.Model):
 
     @property
     def short_id(self) -> str:
-        """Eight characters of the id that tell it apart; its first ones are of the time."""
+        """The last eight characters of the id; the first ones encode the time."""
         return self.pk.hex[-8:]
 
 
 class ScheduleRunQuerySet(models.QuerySet["ScheduleRun"]):
     def visible_to(self, principal: Principal) -> "ScheduleRunQuerySet":
-        """Keep the runs of schedules that the caller sees."""
+        """Select runs of schedules that the caller sees."""
         return self.filter(schedule__in=ReportSchedule.objects.visible_to(principal))
 
 
 class ScheduleRun(models.Model):
-    """What became of a schedule at one moment.  A worker holds it by `claim_id` until `lease_until`.
+    """The run of a schedule at a due time.  A worker holds it by `claim_id` until `lease_until`.
 
-    `first_day` and `last_day` are what it covers; without them it covers what changed since `changed_since`, or
-    everything.
+    It covers `first_day` to `last_day`; without them what changed since `changed_since`, or everything.
     """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
@@ -245,10 +240,10 @@ class ScheduleRun(models.Model):
     last_day = models.DateField(_("last day"), null=True)
     changed_since = models.DateTimeField(_("changed since"), null=True)
     state = models.CharField(_("state"), max_length=7, choices=RunState, default=RunState.QUEUED)
-    outcome = models.CharField(_("outcome"), max_length=40, blank=True)  # Outcome or UploadErrorCode
+    outcome = models.CharField(_("outcome"), max_length=40, blank=True)  # RunOutcome or UploadErrorCode
     export = models.ForeignKey(Export, models.PROTECT, null=True, related_name="+", verbose_name=_("export"))
-    mailed_to = ArrayField(models.UUIDField(), default=list, verbose_name=_("mailed to"))  # people who have it
-    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)  # at sending it
+    mailed_to = ArrayField(models.UUIDField(), default=list, verbose_name=_("mailed to"))  # ids of users
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)  # to send it
     try_at = models.DateTimeField(_("try at"))
     claim_id = models.UUIDField(_("claim id"), null=True)
     lease_until = models.DateTimeField(_("lease until"), null=True)
@@ -261,7 +256,7 @@ class ScheduleRun(models.Model):
         verbose_name = _("schedule run")
         verbose_name_plural = _("schedule runs")
         constraints = [
-            # Every moment once, however many workers look at the clock.
+            # One run for each due time, however many workers plan.
             models.UniqueConstraint(name="schedule_run_once", fields=["schedule", "due_at"]),
             models.CheckConstraint(
                 name="schedule_run_sending_is_held",
@@ -282,7 +277,7 @@ class ScheduleRun(models.Model):
             ),
         ]
         indexes = [
-            # What workers look for.
+            # For workers.
             models.Index(fields=["try_at"], name="schedule_run_due", condition=Q(state="queued")),
             models.Index(fields=["export"], name="schedule_run_making", condition=Q(state="making")),
             models.Index(fields=["lease_until"], name="schedule_run_held", condition=Q(state="sending")),

@@ -1,4 +1,4 @@
-"""What can be exported, and the statements that give it to one caller."""
+"""The datasets, and the statements that read their rows for a caller."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,18 @@ from apps.exports.queries.ride_datasets import COMPLETIONS, RIDES
 from apps.exports.rules.dataset import Dataset
 from lib.access import Principal
 
-# Every dataset by its name: whoever has another adds it here, and has all formats, filters and doors.
-DATASETS: Final[Mapping[str, Dataset]] = {one.name: one for one in (RIDES, COMPLETIONS, EXCEPTIONS, DRIVERS, KPIS)}
+# All datasets by name.  An entry makes a dataset available in every format, in the API, the console and schedules.
+DATASETS: Final[Mapping[str, Dataset]] = {
+    dataset.name: dataset for dataset in (RIDES, COMPLETIONS, EXCEPTIONS, DRIVERS, KPIS)
+}
 
-# A change carries the moment at which its request came; it is there when the request is done, seconds later.
-CHANGES_SETTLE_WITHIN: Final = dt.timedelta(minutes=2)
+# A change has the time at which its request began, and is visible when the request ends, seconds later.
+CHANGE_DELAY: Final = dt.timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of one export: what the caller reaches and the filters keep.  `rows_of` makes it."""
+    """The rows of an export, limited by filters and the caller's data scope.  Created by `rows_of`."""
 
     dataset: Dataset
     where: tuple[str, ...]
@@ -33,13 +35,13 @@ class Rows:
     using: str
 
     def source(self, columns: Sequence[Column], *, batch: UUID) -> Source:
-        """Write where the rows come from, in the order of the dataset."""
+        """Return the source of the rows, in the order of the dataset."""
         tables = self.dataset.tables([selected(columns), *self.where])
         sql = f"FROM {tables} WHERE {' AND '.join(self.where)} ORDER BY {self.dataset.order}"
         return Source(sql, {**self.parameters, "batch": batch}, self.using)
 
     def count(self, *, most: int | None = None) -> int:
-        """Count the rows; with `most`, no further than one above it.  One query, none where they were worked out."""
+        """Count the rows, with `most` only up to one more.  One query, none if they were computed."""
         if "counted" in self.parameters:
             return int(self.parameters["counted"])
         limit = "" if most is None else f" LIMIT {most + 1}"
@@ -49,21 +51,23 @@ class Rows:
             return int(cursor.fetchone()[0])
 
     def riders(self) -> list[UUID]:
-        """List the riders of the rows: the trail names each.  One query, none where rows have no rider."""
+        """List the riders of the rows, for the audit trail.  One query, none if rows have no rider."""
         rider = self.dataset.rider
         if rider is None:
             return []
         rows = f"FROM {self.dataset.tables([rider, *self.where])} WHERE {' AND '.join(self.where)}"
         with connections[self.using].cursor() as cursor:
             cursor.execute(f"SELECT DISTINCT {rider} {rows}", self.parameters)
-            return [found for (found,) in cursor.fetchall()]
+            return [rider_id for (rider_id,) in cursor.fetchall()]
 
 
 def rows_of(dataset: Dataset, filters: Mapping[str, Any], *, by: Principal, using: str) -> Rows:
-    """Say which rows an export has.  Figures are worked out here, once for all that is asked of the answer."""
-    reach, parameters = dataset.reach(by)
-    kept = [dataset.conditions[name] for name in filters]
+    """Select the rows of an export.  The KPI dataset computes its rows here, once."""
+    data_scope, parameters = dataset.data_scope(by)
+    conditions = [dataset.conditions[name] for name in filters]
     parameters |= filters
     if "changed_since" in filters:
-        parameters["changed_since"] -= CHANGES_SETTLE_WITHIN
-    return Rows(dataset, (dataset.always, reach, *kept), {**parameters, **dataset.more(filters, by)}, using)
+        parameters["changed_since"] -= CHANGE_DELAY
+    return Rows(
+        dataset, (dataset.always, data_scope, *conditions), {**parameters, **dataset.parameters(filters, by)}, using
+    )

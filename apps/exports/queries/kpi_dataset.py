@@ -1,7 +1,6 @@
-"""The dataset of figures: what `GET /reports/facility-kpis` shows, a row for each figure of each facility.
+"""The dataset of KPIs: the values of `GET /reports/facility-kpis`, one row for each KPI of each facility.
 
-Figures are worked out in Python by the queries of the reports, with what may not be shown taken away, and become rows
-of one statement.
+The queries of the reports compute the values, with small counts suppressed.  They become rows of one statement.
 """
 
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from uuid import UUID
 import orjson
 from django.utils.translation import gettext_lazy as _
 
-from apps.exports.formats.columns import Column, Kind
+from apps.exports.formats.columns import Column, ColumnType
 from apps.exports.queries.dataset_columns import BATCH
 from apps.exports.rules.dataset import Dataset, Filters
 from apps.organizations.models import Facility
@@ -27,17 +26,21 @@ from lib.api.serializers import camel
 from lib.errors import InvalidInput
 from lib.scopes import Scope
 
-# A month by day of 60 facilities.  They are held in memory while they are sent: 100,000 took 184 MB.
-MOST_FIGURES: Final = 70_000
-# Steps of a period, and the fewest days that one has.
-STEPS: Final = {"day": 1, "week": 7, "month": 28}
-_ROWS: Final = """json_to_recordset(%(rows)s::json) AS f(kpi text, version text, facility_id uuid, first date,
-    last date, place int, unit text, value float8, numerator bigint, denominator bigint, excluded json, parts json,
+# A month by day for 60 facilities.  Rows are held in memory while they are sent: 100,000 took 184 MB.
+MAX_VALUES: Final = 70_000
+# Intervals of a period, with the minimum number of days.
+INTERVAL_DAYS: Final = {"day": 1, "week": 7, "month": 28}
+_FROM: Final = """json_to_recordset(%(rows)s::json) AS f(kpi text, version text, facility_id uuid, first date,
+    last date, position int, unit text, value float8, numerator bigint, denominator bigint, excluded json, parts json,
     suppressed boolean)"""
 
 
 def _check(filters: Filters, by: Principal) -> None:
-    """Refuse a period that is open, too long, or cut into more figures than are held at a time."""
+    """Check the period and the number of values.
+
+    Raises:
+        InvalidInput: the period is open or too long, or there may be too many values.
+    """
     for name in ("service_date_from", "service_date_to"):
         if name not in filters:
             message = _("%(field)s is required for the dataset kpis.")
@@ -46,13 +49,13 @@ def _check(filters: Filters, by: Principal) -> None:
     if selection_days > MAX_DAYS:
         message = _("The period must not be longer than %(days)s days.")
         raise InvalidInput("serviceDateTo", message, detail_code="too_long", days=MAX_DAYS)
-    selection, step = _selection(filters, by), filters.get("group_by")
-    steps = 1 if step is None else selection.days // STEPS[step] + 2
-    known = selection.facility_ids
-    facilities = 1 + (Facility.objects.count() if known is None else len(known))  # a job is asked for without the copy
-    if len(_definitions(filters)) * facilities * steps > MOST_FIGURES:
+    selection, interval = _selection(filters, by), filters.get("group_by")
+    intervals = 1 if interval is None else selection.days // INTERVAL_DAYS[interval] + 2
+    ids = selection.facility_ids
+    facilities = 1 + (Facility.objects.count() if ids is None else len(ids))
+    if len(_kpis(filters)) * facilities * intervals > MAX_VALUES:
         message = _("The export may have more than %(most)s values. Select KPIs, or group by a longer period.")
-        raise InvalidInput("groupBy" if step else "kpi", message, detail_code="too_many", most=f"{MOST_FIGURES:,}")
+        raise InvalidInput("groupBy" if interval else "kpi", message, detail_code="too_many", most=f"{MAX_VALUES:,}")
 
 
 def _selection(filters: Filters, by: Principal) -> Selection:
@@ -67,54 +70,54 @@ def _selection(filters: Filters, by: Principal) -> Selection:
     )
 
 
-def _definitions(filters: Filters) -> tuple[Kpi, ...]:
-    """Give the figures that are asked for, in the order of the definitions."""
+def _kpis(filters: Filters) -> tuple[Kpi, ...]:
+    """Return the requested KPIs, in the order of `ALL_KPIS`."""
     keys = filters.get("kpi", KPI_BY_KEY)
-    return tuple(one for one in ALL_KPIS if one.key in keys)
+    return tuple(kpi for kpi in ALL_KPIS if kpi.key in keys)
 
 
-def _figures(filters: Filters, by: Principal) -> dict[str, Any]:
+def _parameters(filters: Filters, by: Principal) -> dict[str, Any]:
     selection = _selection(filters, by)
-    as_of = freshness.progress().as_of  # before the figures: they know at least that
+    as_of = freshness.progress().as_of  # before the values, which then include at least that
     rows, count = bytearray(b"["), 0
-    for row in _told(selection, filters, by):  # not a list of them: they take several times as much
+    for row in _rows(selection, filters, by):  # not as a list, which takes several times the memory
         rows += b"," * (count > 0) + orjson.dumps(row)
         count += 1
     return {"rows": (rows + b"]").decode(), "counted": count, "as_of": as_of, "read_basis": selection.basis.value}
 
 
-def _told(selection: Selection, filters: Filters, by: Principal) -> Iterator[dict[str, Any]]:
-    step = filters.get("group_by")
-    definitions = _definitions(filters)
-    for start, facilities in figures_by_facility(by=by, selection=selection, kpis=definitions, step=step):
-        first, last = _part(selection, step, start)
+def _rows(selection: Selection, filters: Filters, by: Principal) -> Iterator[dict[str, Any]]:
+    interval, kpis = filters.get("group_by"), _kpis(filters)
+    for start, facilities in figures_by_facility(by=by, selection=selection, kpis=kpis, step=interval):
+        first, last = _interval_days(selection, interval, start)
         for facility_id, figures in facilities.items():
-            for place, figure in enumerate(figures.values()):
-                yield _row(figure, facility_id, first, last, place)
+            for position, figure in enumerate(figures.values()):
+                yield _row(figure, facility_id, first, last, position)
 
 
-def _row(figure: Figure, facility_id: UUID | None, first: date, last: date, place: int) -> dict[str, Any]:
+def _row(figure: Figure, facility_id: UUID | None, first: date, last: date, position: int) -> dict[str, Any]:
     return {
         "kpi": figure.kpi.key,
         "version": figure.kpi.version,
         "facility_id": facility_id,
         "first": first,
         "last": last,
-        "place": place,
+        "position": position,
         "unit": figure.kpi.unit.value,
         **as_json(figure),
     }
 
 
-def _part(selection: Selection, step: str | None, start: date | None) -> tuple[date, date]:
-    """Say which days of the period a step has: weeks and months at its ends may be cut."""
-    if step is None or start is None:
+def _interval_days(selection: Selection, interval: str | None, start: date | None) -> tuple[date, date]:
+    """Return the first and last day of an interval; the period may cut its first and last week or month."""
+    if interval is None or start is None:
         return selection.first, selection.last
-    following = (start + timedelta(days=31)).replace(day=1) if step == "month" else start + timedelta(days=STEPS[step])
-    return max(start, selection.first), min(following - timedelta(days=1), selection.last)
+    next_month = (start + timedelta(days=31)).replace(day=1)
+    end = next_month if interval == "month" else start + timedelta(days=INTERVAL_DAYS[interval])
+    return max(start, selection.first), min(end - timedelta(days=1), selection.last)
 
 
-def _known_until(using: str) -> Any:
+def _complete_until(using: str) -> Any:
     return freshness.progress().as_of
 
 
@@ -123,27 +126,27 @@ KPIS: Final = Dataset(
     version=1,
     description="Facility KPIs over a period, as in GET /reports/facility-kpis, or for each part of it.",
     columns=(
-        Column("kpi", Kind.WORD, "f.kpi"),
-        Column("definitionVersion", Kind.WORD, "f.version"),
-        Column("facilityId", Kind.ID, "f.facility_id"),
-        Column("periodFrom", Kind.DATE, "f.first"),
-        Column("periodTo", Kind.DATE, "f.last"),
+        Column("kpi", ColumnType.WORD, "f.kpi"),
+        Column("definitionVersion", ColumnType.WORD, "f.version"),
+        Column("facilityId", ColumnType.ID, "f.facility_id"),
+        Column("periodFrom", ColumnType.DATE, "f.first"),
+        Column("periodTo", ColumnType.DATE, "f.last"),
         BATCH,
-        Column("facilityName", Kind.TEXT, "spot.name"),
-        Column("value", Kind.NUMBER, "f.value"),
-        Column("numerator", Kind.COUNT, "f.numerator"),
-        Column("denominator", Kind.COUNT, "f.denominator"),
-        Column("unit", Kind.WORD, "f.unit"),
-        Column("suppressed", Kind.FLAG, "f.suppressed"),
-        Column("excluded", Kind.JSON, "f.excluded"),
-        Column("parts", Kind.JSON, "f.parts"),
-        Column("basis", Kind.WORD, "%(read_basis)s::text"),
-        Column("asOf", Kind.INSTANT, "%(as_of)s::timestamptz"),
+        Column("facilityName", ColumnType.TEXT, "spot.name"),
+        Column("value", ColumnType.NUMBER, "f.value"),
+        Column("numerator", ColumnType.COUNT, "f.numerator"),
+        Column("denominator", ColumnType.COUNT, "f.denominator"),
+        Column("unit", ColumnType.WORD, "f.unit"),
+        Column("suppressed", ColumnType.FLAG, "f.suppressed"),
+        Column("excluded", ColumnType.JSON, "f.excluded"),
+        Column("parts", ColumnType.JSON, "f.parts"),
+        Column("basis", ColumnType.WORD, "%(read_basis)s::text"),
+        Column("asOf", ColumnType.INSTANT, "%(as_of)s::timestamptz"),
     ),
     identity=6,
-    rows=_ROWS,
-    order="f.first, f.facility_id, f.place",
-    reach=lambda by: ("true", {}),
+    rows=_FROM,
+    order="f.first, f.facility_id, f.position",
+    data_scope=lambda by: ("true", {}),
     joins={"spot": "LEFT JOIN organizations_facility spot ON spot.id = f.facility_id"},
     conditions=dict.fromkeys(
         (
@@ -159,7 +162,7 @@ KPIS: Final = Dataset(
         "true",
     ),
     scope=Scope.REPORTS_READ,
-    more=_figures,
+    parameters=_parameters,
     check=_check,
-    known_until=_known_until,
+    complete_until=_complete_until,
 )

@@ -1,4 +1,4 @@
-"""Schedules and their runs as people look through them, and the figures that a report by mail holds."""
+"""Queries of schedules and runs for pages, and the values of reports by e-mail."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,110 +22,110 @@ from apps.rides.rules.draft import ServiceType
 from lib.access import Phi, Principal
 from lib.listing import spelled
 
-HISTORY: Final = 50  # runs on a page
+MAX_RUNS: Final = 50  # on the page of a schedule
 
 
 def schedules(*, by: Principal) -> QuerySet[ReportSchedule]:
-    """Find the schedules that the caller sees, with their owners and where they go."""
+    """Select the schedules that the caller sees, with owners and destinations."""
     return ReportSchedule.objects.visible_to(by).select_related("user", "client", "destination")
 
 
 def last_runs(rows: Sequence[ReportSchedule]) -> dict[UUID, ScheduleRun]:
-    """Give the latest run of each schedule that has one.  One query."""
-    found = ScheduleRun.objects.filter(schedule__in=[row.pk for row in rows]).select_related("export")
-    return {run.schedule_id: run for run in found.order_by("schedule_id", "-due_at").distinct("schedule_id")}
+    """Return the latest run of each schedule that has one.  One query."""
+    runs = ScheduleRun.objects.filter(schedule__in=[row.pk for row in rows]).select_related("export")
+    return {run.schedule_id: run for run in runs.order_by("schedule_id", "-due_at").distinct("schedule_id")}
 
 
 def runs_of(schedule: ReportSchedule) -> list[ScheduleRun]:
     """List the latest runs of a schedule.  One query."""
-    return list(schedule.runs.select_related("export").order_by("-due_at")[:HISTORY])
+    return list(schedule.runs.select_related("export").order_by("-due_at")[:MAX_RUNS])
 
 
-def definitions_of(report: str) -> list[Kpi]:
-    """List the figures of a report."""
+def kpis_of(report: str) -> list[Kpi]:
+    """List the KPIs of a report."""
     return [KPI_BY_KEY[key] for key in kpi_labels.MAIN_KPIS] if report == OVERVIEW else [KPI_BY_KEY[report]]
 
 
-def address_of(schedule: ReportSchedule, run: ScheduleRun | None = None) -> str:
-    """Write where the page with the same figures is; without a run, with the days that it usually shows."""
-    kept = schedule.filters
+def report_url(schedule: ReportSchedule, run: ScheduleRun | None = None) -> str:
+    """Return the URL of the page with the same values; without a run, for its default period."""
+    filters = schedule.filters
     days = {} if run is None else {"period": "own", "from": run.first_day, "to": run.last_day}
-    asked = {
+    parameters = {
         **days,
-        "facility": kept.get("facilityId"),
-        "provider": kept.get("providerId"),
-        "type": kept.get("serviceType"),
-        "basis": kept["basis"] if kept.get("basis") == Basis.LIVE else "",
+        "facility": filters.get("facilityId"),
+        "provider": filters.get("providerId"),
+        "type": filters.get("serviceType"),
+        "basis": filters["basis"] if filters.get("basis") == Basis.LIVE else "",
     }
     page = reverse("reports") if schedule.report == OVERVIEW else reverse("report_figure", args=[schedule.report])
-    query = spelled(asked)
+    query = spelled(parameters)
     return f"{page}?{query}" if query else page
 
 
-def narrowed_to(filters: Mapping[str, Any]) -> list[str]:
-    """Say in words what a report is narrowed to.  Two queries at the most."""
-    found: list[str] = []
+def filter_texts(filters: Mapping[str, Any]) -> list[str]:
+    """Return the filters of a schedule as texts.  Two queries at most."""
+    texts: list[str] = []
     if "facilityId" in filters:
-        found += Facility.objects.filter(pk=filters["facilityId"]).values_list("name", flat=True)
+        texts += Facility.objects.filter(pk=filters["facilityId"]).values_list("name", flat=True)
     if "providerId" in filters:
-        found += TransportProvider.objects.filter(pk=filters["providerId"]).values_list("name", flat=True)
+        texts += TransportProvider.objects.filter(pk=filters["providerId"]).values_list("name", flat=True)
     if "serviceType" in filters:
-        found.append(str(ServiceType(filters["serviceType"]).label))
+        texts.append(str(ServiceType(filters["serviceType"]).label))
     if filters.get("basis") == Basis.LIVE:
-        found.append(_("As they are now"))
-    return found
+        texts.append(_("As they are now"))
+    return texts
 
 
 def selected(run: ScheduleRun, *, by: Principal) -> Selection:
-    """Select what a run of a report is about, inside the reach of whoever it is for."""
-    kept = run.schedule.filters
-    assert run.first_day is not None  # noqa: S101  # reports go by days
+    """Return the selection of a report run, within the data scope of a recipient."""
+    filters = run.schedule.filters
+    assert run.first_day is not None  # noqa: S101  # reports always cover days
     assert run.last_day is not None  # noqa: S101  # for the type checker
     return select(
         by=by,
         first=run.first_day,
         last=run.last_day,
-        facility_ids=[UUID(kept["facilityId"])] if "facilityId" in kept else [],
-        provider_ids=[UUID(kept["providerId"])] if "providerId" in kept else [],
-        service_types=[kept["serviceType"]] if "serviceType" in kept else [],
-        basis=Basis(kept.get("basis", Basis.CLOSED)),
+        facility_ids=[UUID(filters["facilityId"])] if "facilityId" in filters else [],
+        provider_ids=[UUID(filters["providerId"])] if "providerId" in filters else [],
+        service_types=[filters["serviceType"]] if "serviceType" in filters else [],
+        basis=Basis(filters.get("basis", Basis.CLOSED)),
     )
 
 
 def report(run: ScheduleRun, *, by: Principal) -> dict[str, Any]:
-    """Give a mail the figures of a run as the page has them for its reader, those of few rides left out for anybody.
+    """Return the values of a report run for a recipient, as the page shows them; small counts are always suppressed.
 
-    `rows` are the figures with the period before; of a report about one figure, `facilities` are its rows by facility.
+    `rows` are the KPIs with their previous values; for a report on one KPI, `facilities` are its rows by facility.
     """
-    definitions = definitions_of(run.schedule.report)
-    reader = replace(by, phi=Phi.NONE)
-    selection = selected(run, by=reader)
-    found = facility_kpis(by=reader, selection=selection, kpis=definitions)
-    rows = [_row(found.total[one.key], found.total_before[one.key], kpi_labels.kpi_title(one)) for one in definitions]
+    kpis = kpis_of(run.schedule.report)
+    recipient = replace(by, phi=Phi.NONE)
+    selection = selected(run, by=recipient)
+    values = facility_kpis(by=recipient, selection=selection, kpis=kpis)
+    rows = [_row(values.total[kpi.key], values.total_before[kpi.key], kpi_labels.kpi_title(kpi)) for kpi in kpis]
     facilities = []
     if run.schedule.report != OVERVIEW:
         facilities = [
             _row(
                 row.figures[run.schedule.report], row.before[run.schedule.report], row.name or _("Rides of no facility")
             )
-            for row in found.rows
+            for row in values.rows
         ]
     return {
         "rows": rows,
         "facilities": facilities,
         "before": selection.before(),
-        "narrowed_to": narrowed_to(run.schedule.filters),
-        "as_of": found.progress.as_of,
-        "path": address_of(run.schedule, run),
+        "narrowed_to": filter_texts(run.schedule.filters),
+        "as_of": values.progress.as_of,
+        "path": report_url(run.schedule, run),
     }
 
 
 def _row(figure: Figure, before: Figure, title: str) -> dict[str, str]:
-    definition = figure.kpi
+    kpi = figure.kpi
     return {
         "title": title,
-        "value": kpi_labels.format_value(definition, figure.value),
+        "value": kpi_labels.format_value(kpi, figure.value),
         "of": kpi_labels.format_ratio(figure),
-        "before": kpi_labels.format_value(definition, before.value),
+        "before": kpi_labels.format_value(kpi, before.value),
         "before_of": kpi_labels.format_ratio(before),
     }

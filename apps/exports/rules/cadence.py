@@ -1,7 +1,7 @@
-"""When a schedule is due, and which days a run of it covers.
+"""Due times of schedules, and the days that a run covers.
 
-Pure: no query, no clock of its own.  Days and times are local ones of the schedule's zone until the last step.  What a
-run covers follows from the moment at which it was due, however late it is made.
+Days and times are local to the zone of the schedule until the last step.  The covered days follow from the due time of
+a run, however late it is made.
 """
 
 import calendar
@@ -18,7 +18,7 @@ from lib.messages import gettext_lazy as _
 
 _DAY: Final = timedelta(days=1)
 _A_MONDAY: Final = date(2001, 1, 1)
-_EVERY_DAY: Final = frozenset(range(7))
+_ALL_DAYS: Final = frozenset(range(7))
 _WEEKDAYS: Final = frozenset(range(5))
 
 
@@ -32,7 +32,7 @@ class Every(TextChoices):
 
 
 class Covers(TextChoices):
-    """Which days of service a run is about."""
+    """Days of service that a run covers."""
 
     PREVIOUS_DAY = "previous_day", _("the day before")
     LAST_7_DAYS = "last_7_days", _("the seven days before")
@@ -43,9 +43,9 @@ class Covers(TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """At `at` of some days: `days` (Monday 0) where it is weekly, `month_day` where it is monthly.
+    """Due at the local time `at`: on `days` (Monday is 0) if weekly, on `month_day` if monthly.
 
-    Where a month is shorter than `month_day`, its last day counts.
+    In a month shorter than `month_day`, the last day counts.
     """
 
     every: Every
@@ -55,7 +55,7 @@ class Cadence:
     month_day: int = 1
 
     def dates(self, first: date) -> Iterator[date]:
-        """List the days from `first` on, without end."""
+        """Yield the due days from `first` on, without end."""
         if self.every is Every.MONTH:
             month = first.replace(day=1)
             while True:
@@ -63,20 +63,20 @@ class Cadence:
                 if day >= first:
                     yield day
                 month = (month + 31 * _DAY).replace(day=1)
-        days = {Every.DAY: _EVERY_DAY, Every.WEEKDAYS: _WEEKDAYS}.get(self.every, self.days)
+        days = {Every.DAY: _ALL_DAYS, Every.WEEKDAYS: _WEEKDAYS}.get(self.every, self.days)
         pattern = Pattern(days, _A_MONDAY)
         while True:
             yield from pattern.dates(first, first + 6 * _DAY)
             first += 7 * _DAY
 
-    def after(self, moment: datetime) -> Iterator[datetime]:
-        """List the moments after one, in UTC and in order, without end.
+    def after(self, start: datetime) -> Iterator[datetime]:
+        """Yield the due times after `start`, in UTC and in order, without end.
 
-        A time that the clocks skip is moved on by as much as they jump, and of a time that comes twice the first one
-        counts (`local_instant`).  A day that a zone leaves out is due with the next one, once.
+        A local time that the clocks skip is moved on by as much as they jump, and of a time that occurs twice the first
+        one counts (`local_instant`).  A day that a zone skipped is due together with the next day, once.
         """
-        last = moment
-        days = self.dates(moment.astimezone(ZoneInfo(self.zone)).date() - _DAY)
+        last = start
+        days = self.dates(start.astimezone(ZoneInfo(self.zone)).date() - _DAY)
         while True:
             due = local_instant(next(days), self.at, zone=self.zone)
             if due > last:
@@ -85,7 +85,7 @@ class Cadence:
 
 
 def days_covered(covers: Covers, due_at: datetime, zone: str) -> tuple[date, date] | None:
-    """Give the first and the last day that a run is about which was due then; None: it goes by changes, not by days."""
+    """Return the first and last day that a run covers; None if it covers changes."""
     today = due_at.astimezone(ZoneInfo(zone)).date()
     match covers:
         case Covers.PREVIOUS_DAY:

@@ -1,4 +1,4 @@
-"""What may be asked of a destination of exports."""
+"""Validation of export destinations."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,20 +16,20 @@ from lib.errors import Code, Detail, DomainError, InvalidInput
 from lib.messages import Template
 from lib.outbound import BadUrl, Blocked, NameUnknown, allowed_addresses, check_form, check_host
 
-Kind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
+DestinationKind, SignIn = ExportDestination.Kind, ExportDestination.SignIn
 
-# Amazon S3 User Guide, "Bucket naming rules"; underscores and capitals are those of older and other services.
+# Amazon S3 User Guide, "Bucket naming rules"; older and other services also allow underscores and capitals.
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]", re.ASCII)
 _REGION: Final = re.compile(r"[a-z0-9-]{1,40}", re.ASCII)
-_USERNAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,127}", re.ASCII)  # nothing that ssh reads something into
+_USERNAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,127}", re.ASCII)  # no characters that are special to ssh
 _MAX_SECRET: Final = 20_000  # characters
-# What is asked of one kind alone: empty for the other.
+# Fields of one type of destination: empty for the other.
 BUCKET_FIELDS: Final = ("endpoint_url", "region", "bucket", "path_style")
 SERVER_FIELDS: Final = ("host", "port", "host_key")
 
 
 class AddressBlocked(DomainError):
-    """No export goes there: the scheme, the port, the name or an address of it is not allowed."""
+    """Exports may not be sent to this scheme, port, host name or address."""
 
     code = Code.ENDPOINT_URL_BLOCKED
 
@@ -40,7 +40,7 @@ class AddressBlocked(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class DestinationParams:
-    """What a destination is to be; `secret` None leaves the one that is there, or makes a private key."""
+    """Settings of a destination; `secret` None keeps the current secret, or generates a private key."""
 
     kind: str
     name: str
@@ -61,7 +61,7 @@ class DestinationParams:
 
 
 def params_of(destination: ExportDestination) -> DestinationParams:
-    """Say what a destination is as one would ask for it, but for its secret."""
+    """Return the settings of a destination without its secret."""
     return DestinationParams(
         kind=destination.kind,
         name=destination.name,
@@ -82,12 +82,12 @@ def params_of(destination: ExportDestination) -> DestinationParams:
 
 
 def check(params: DestinationParams) -> None:
-    """Judge what is asked for by itself.
+    """Check settings except secret and address.
 
     Raises:
-        InvalidInput: a value is none, or belongs to the other kind.
+        InvalidInput: a value is invalid, or belongs to the other type of destination.
     """
-    is_bucket = params.kind == Kind.S3
+    is_bucket = params.kind == DestinationKind.S3
     for name in SERVER_FIELDS if is_bucket else BUCKET_FIELDS:
         if getattr(params, name):
             message = _("%(field)s is a field of the other kind of destination.")
@@ -126,14 +126,14 @@ def _check_server(params: DestinationParams) -> None:
             raise InvalidInput("hostKey", message, detail_code="bad_key") from None
 
 
-def secret_of(params: DestinationParams, *, kept: bool) -> str | None:
-    """Judge a secret, and give it as it is stored; None: the one that is there stays.
+def secret_of(params: DestinationParams, *, has_secret: bool) -> str | None:
+    """Check the secret and return it as it is stored; None to keep the current one (`has_secret`).
 
     Raises:
-        InvalidInput: it is none, or there is none.
+        InvalidInput: it is invalid or missing.
     """
     if params.secret is None:
-        if kept:
+        if has_secret:
             return None
         if params.sign_in == SignIn.PRIVATE_KEY:
             return ssh_keys.new_private_key()
@@ -153,14 +153,14 @@ def secret_of(params: DestinationParams, *, kept: bool) -> str | None:
 
 
 def check_address(params: DestinationParams) -> None:
-    """Judge where it is; looks the name up.
+    """Check the address, with a DNS lookup.
 
     Raises:
-        AddressBlocked: exports may not go there.
+        AddressBlocked: exports may not be sent there.
     """
-    name = "endpointUrl" if params.kind == Kind.S3 else "host"
+    name = "endpointUrl" if params.kind == DestinationKind.S3 else "host"
     try:
-        host, port = _place(params)
+        host, port = _host_and_port(params)
         allowed_addresses(host, port, uploads.rules())
     except BadUrl as refusal:
         raise AddressBlocked(name, "form", refusal.text) from None
@@ -170,14 +170,14 @@ def check_address(params: DestinationParams) -> None:
         raise AddressBlocked(name, "address", _("%(field)s leads to an address that exports may not reach.")) from None
 
 
-def _place(params: DestinationParams) -> tuple[str, int]:
-    """Judge the address by its text, and give the host and port that a connection is made to.
+def _host_and_port(params: DestinationParams) -> tuple[str, int]:
+    """Check the form of the address; return the host and port to connect to.
 
     Raises:
         BadUrl, Blocked: as in lib/outbound.py.
     """
     rules = uploads.rules()
-    if params.kind == Kind.SFTP:
+    if params.kind == DestinationKind.SFTP:
         check_host(params.host, rules)
         return params.host, params.port or 22
     parts = check_form(params.endpoint_url, rules)

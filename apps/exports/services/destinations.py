@@ -1,4 +1,4 @@
-"""Destinations of exports as people and integrators keep them: added, changed, tried, taken away."""
+"""Management of export destinations: add, change, test, remove."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,17 +23,17 @@ from lib.access import Principal
 from lib.constraints import constraint_of
 from lib.errors import Code, DomainError, InvalidInput, NotFound, StaleVersion
 
-MAX_DESTINATIONS: Final = 50  # destinations
+MAX_DESTINATIONS: Final = 50
 TEST_FILE: Final = "carelane-test.txt"
-_TEST_TEXT: Final = b"Carelane can put files here. This one may be deleted.\n"
-_TEST_LIMITS: Final = Limits(connect=5.0, read=8.0, whole=12.0)  # somebody waits
+_TEST_TEXT: Final = b"Carelane can upload files here. This one may be deleted.\n"
+_TEST_LIMITS: Final = Limits(connect=5.0, read=8.0, whole=12.0)  # a person waits for the result
 _SCAN_SECONDS: Final = 20
-# What says where files go; whoever changes that says anew what was entrusted to the place before.
-_PLACE: Final = ("endpoint_url", "bucket", "host", "port")
+# Fields of the address.  A new address needs a new host key, agreement about rider data and password.
+_ADDRESS: Final = ("endpoint_url", "bucket", "host", "port")
 
 
 class TooManyDestinations(DomainError):
-    """There are as many as there may be."""
+    """The limit of destinations is reached."""
 
     code = Code.RULE_VIOLATION
     template = _("There are already %(most)s destinations, which is the limit.")
@@ -43,28 +43,28 @@ class TooManyDestinations(DomainError):
 
 
 class ScopeTooNarrow(DomainError):
-    """Exports of everybody go there: whoever decides on it reaches everything."""
+    """Destinations receive exports of all facilities and providers, so managing them requires access to all."""
 
     code = Code.FORBIDDEN
     template = _("Managing destinations requires access to all facilities and providers.")
 
 
-class NotAServer(DomainError):
-    """Only servers of SFTP have host keys."""
+class NotAnSftpServer(DomainError):
+    """The destination is not an SFTP server and has no host keys."""
 
     code = Code.RULE_VIOLATION
     template = _("Only SFTP servers have host keys.")
 
 
 class HostKeysUnavailable(DomainError):
-    """The server did not tell its host keys; the detail has the code of why."""
+    """The server did not send its host keys."""
 
     code = Code.RULE_VIOLATION
-    template = _("The server did not tell its host keys: %(reason)s.")
+    template = _("The server did not send its host keys: %(reason)s.")
 
     def __init__(self, code: UploadErrorCode) -> None:
         super().__init__(reason=code.label)
-        self.why = code
+        self.upload_error = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +77,17 @@ class ConnectionTest:
 
 
 def add(*, params: DestinationParams, by: Principal, at: datetime) -> ExportDestination:
-    """Add a destination.  Looks its name up, before any transaction.
+    """Add a destination.  Resolves its host name before the transaction begins.
 
     Raises:
-        ScopeTooNarrow: the caller is bound to facilities or providers.
-        InvalidInput: a value is none, or the name is taken.
-        AddressBlocked: exports may not go there.
+        ScopeTooNarrow: the caller is limited to facilities or providers.
+        InvalidInput: a value is invalid, or the name is taken.
+        AddressBlocked: exports may not be sent there.
         TooManyDestinations: there are 50.
     """
     _check_scope(by)
     validation.check(params)
-    secret = validation.secret_of(params, kept=False)
+    secret = validation.secret_of(params, has_secret=False)
     validation.check_address(params)
     if ExportDestination.objects.visible_to(by).count() >= MAX_DESTINATIONS:
         raise TooManyDestinations
@@ -102,50 +102,51 @@ def add(*, params: DestinationParams, by: Principal, at: datetime) -> ExportDest
 def change(
     *, destination_id: UUID, changes: Mapping[str, Any], expected_version: int | None, by: Principal, at: datetime
 ) -> ExportDestination:
-    """Change what is named in `changes`, in the fields of `DestinationParams`.
+    """Apply `changes`, by the field names of `DestinationParams`.
 
-    Another address drops the host key and the agreement about rider data, unless `changes` name them, and wants the
-    password anew: nobody is to have it sent to a server of their own.  Looks a new name up, before any transaction of
-    its own.
+    A new address clears the host key and the agreement about rider data, unless `changes` include them, and requires
+    the password again: otherwise a manager could have it sent to a server of their own.  Resolves a new host name
+    before the transaction begins.
 
     Raises:
         NotFound: there is no such destination.
-        StaleVersion: it is not at `expected_version`.
+        StaleVersion: its version is not `expected_version`.
         ScopeTooNarrow, InvalidInput, AddressBlocked: as in `add`.
     """
     _check_scope(by)
-    was = validation.params_of(get(destination_id, by))
-    params = _changed(was, changes)
-    moves = any(getattr(params, name) != getattr(was, name) for name in (*_PLACE, "path_style"))
-    if params.kind != was.kind:
+    current = validation.params_of(get(destination_id, by))
+    params = _changed(current, changes)
+    moves = any(getattr(params, name) != getattr(current, name) for name in (*_ADDRESS, "path_style"))
+    if params.kind != current.kind:
         raise InvalidInput("kind", _("%(field)s cannot be changed: add another destination."), detail_code="fixed")
     if moves:
         validation.check(params)
         validation.check_address(params)
     with _unique_name(), transaction.atomic():
         destination = _locked(destination_id, by, expected_version)
-        was = validation.params_of(destination)
-        params = _changed(was, changes)
-        if params == was:
+        current = validation.params_of(destination)
+        params = _changed(current, changes)
+        if params == current:
             return destination
         validation.check(params)
-        secret = validation.secret_of(params, kept=_keeps_secret(was, params))
+        secret = validation.secret_of(params, has_secret=_keeps_secret(current, params))
         _apply(destination, params, secret, by, at)
         destination.version += 1
         destination.updated_at = at
         destination.save()
-        changed = [one.name for one in fields(DestinationParams) if getattr(params, one.name) != getattr(was, one.name)]
+        names = [field.name for field in fields(DestinationParams)]
+        changed = [name for name in names if getattr(params, name) != getattr(current, name)]
         _audit("destinations.change", destination, by, changed=changed)
     return destination
 
 
 @transaction.atomic
 def remove(*, destination_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> None:
-    """Put nothing there any more, and destroy its secret; what was put there stays.
+    """Remove a destination and its secret; uploaded files stay.
 
     Raises:
         NotFound: there is no such destination.
-        StaleVersion: it is not at `expected_version`.
+        StaleVersion: its version is not `expected_version`.
         ScopeTooNarrow: as in `add`.
     """
     _check_scope(by)
@@ -158,10 +159,10 @@ def remove(*, destination_id: UUID, expected_version: int | None = None, by: Pri
 
 
 def test(*, destination_id: UUID, by: Principal, at: datetime) -> ConnectionTest:
-    """Put a small file there and take it away again, whether the destination is active or not; within 25 seconds.
+    """Upload a small file and delete it again, also if the destination is inactive; takes up to 25 seconds.
 
-    Wants no transaction around it.  A place that lets us put files and not delete them is as good: what is left is
-    `carelane-test.txt`.
+    Must not run inside a transaction.  A destination that accepts files but does not let us delete them passes the
+    test; `carelane-test.txt` is left there.
 
     Raises:
         NotFound: there is no such destination.
@@ -169,29 +170,29 @@ def test(*, destination_id: UUID, by: Principal, at: datetime) -> ConnectionTest
     """
     _check_scope(by)
     destination = get(destination_id, by)
-    code, left = _upload_test_file(destination)
+    code, file_left = _upload_test_file(destination)
     rows = ExportDestination.objects.filter(pk=destination.pk)
     with transaction.atomic():
         rows.update(tested_at=at, test_code=code or "")
         _audit("destinations.test", destination, by, outcome=code.value if code else "ok")
-        return ConnectionTest(rows.get(), code, left)
+        return ConnectionTest(rows.get(), code, file_left)
 
 
 def host_keys(*, destination_id: UUID, by: Principal) -> list[HostKey]:
-    """Ask a server for its host keys, the one to agree on first.  Somebody has to compare its fingerprint.
+    """Get the host keys that a server presents, the preferred one first.  A person has to compare a fingerprint.
 
-    Takes 20 seconds at the most; wants no transaction around it.
+    Takes up to 20 seconds; must not run inside a transaction.
 
     Raises:
         NotFound: there is no such destination.
-        NotAServer: it is a bucket.
-        HostKeysUnavailable: nobody answers there who speaks SSH.
+        NotAnSftpServer: it is a bucket.
+        HostKeysUnavailable: no SSH server answers.
         ScopeTooNarrow: as in `add`.
     """
     _check_scope(by)
     destination = get(destination_id, by)
     if destination.kind != ExportDestination.Kind.SFTP:
-        raise NotAServer
+        raise NotAnSftpServer
     try:
         return sftp.host_keys(destination.host, destination.port or 22, uploads.rules(), seconds=_SCAN_SECONDS)
     except UploadError as refusal:
@@ -199,10 +200,10 @@ def host_keys(*, destination_id: UUID, by: Principal) -> list[HostKey]:
 
 
 def get(destination_id: UUID, by: Principal) -> ExportDestination:
-    """Read a destination.
+    """Return a destination.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such destination.
     """
     destination = ExportDestination.objects.visible_to(by).filter(pk=destination_id).first()
     if destination is None:
@@ -232,44 +233,47 @@ def _upload_test_file(destination: ExportDestination) -> tuple[UploadErrorCode |
     return None, False
 
 
-def _changed(was: DestinationParams, changes: Mapping[str, Any]) -> DestinationParams:
-    """Say what is params after changes; another place begins without what was entrusted to the one before."""
-    values = {one.name: changes.get(one.name, getattr(was, one.name)) for one in fields(DestinationParams)}
-    if any(values[name] != getattr(was, name) for name in _PLACE):
+def _changed(current: DestinationParams, changes: Mapping[str, Any]) -> DestinationParams:
+    values = {field.name: changes.get(field.name, getattr(current, field.name)) for field in fields(DestinationParams)}
+    if any(values[name] != getattr(current, name) for name in _ADDRESS):
         values["phi_agreement"] = changes.get("phi_agreement", False)
         if values["kind"] == ExportDestination.Kind.SFTP:
             values["host_key"] = changes.get("host_key", "")
     return DestinationParams(**values)
 
 
-def _keeps_secret(was: DestinationParams, params: DestinationParams) -> bool:
-    if params.sign_in != was.sign_in:
+def _keeps_secret(current: DestinationParams, params: DestinationParams) -> bool:
+    if params.sign_in != current.sign_in:
         return False
-    # Requests to buckets are signed, and a private key signs: neither is told.
-    told = params.sign_in == ExportDestination.SignIn.PASSWORD
-    return not told or (params.host, params.port) == (was.host, was.port)
+    # Access keys and private keys only sign; a password is sent to the server.
+    is_sent = params.sign_in == ExportDestination.SignIn.PASSWORD
+    return not is_sent or (params.host, params.port) == (current.host, current.port)
 
 
 def _apply(
     destination: ExportDestination, params: DestinationParams, secret: str | None, by: Principal, at: datetime
 ) -> None:
-    moved = any(getattr(destination, name) != getattr(params, name) for name in _PLACE)
-    for one in fields(DestinationParams):
-        if one.name not in ("secret", "phi_agreement"):
-            setattr(destination, one.name, getattr(params, one.name))
+    has_moved = any(getattr(destination, name) != getattr(params, name) for name in _ADDRESS)
+    for field in fields(DestinationParams):
+        if field.name not in ("secret", "phi_agreement"):
+            setattr(destination, field.name, getattr(params, field.name))
     if params.host_key:
         destination.host_key = " ".join(params.host_key.split()[:2])  # without its comment
     if secret is not None:
         destination.secret = secret
     if not params.phi_agreement:
         destination.phi_agreed_at, destination.phi_agreed_by = None, ""
-    elif moved or destination.phi_agreed_at is None:
+    elif has_moved or destination.phi_agreed_at is None:
         destination.phi_agreed_at, destination.phi_agreed_by = at, by.actor
 
 
 @contextmanager
 def _unique_name() -> Iterator[None]:
-    """Turn what the database says of a name that is taken into a word to the caller."""
+    """Translate a violation of the unique name.
+
+    Raises:
+        InvalidInput: another destination has the name.
+    """
     try:
         yield
     except IntegrityError as refusal:

@@ -1,4 +1,4 @@
-"""Links that hand the file of an export over once, within fifteen minutes."""
+"""Links that download the file of an export once, within fifteen minutes."""
 
 import hashlib
 import secrets
@@ -26,47 +26,47 @@ LIFETIME: Final = timedelta(minutes=15)
 
 
 class NotReady(DomainError):
-    """There is no file of the export yet, or never will be."""
+    """The export has no file."""
 
     code = Code.INVALID_TRANSITION
     template = _("The export is %(state)s.")
 
 
 class LinkGone(DomainError):
-    """The link was used, its time has passed, the file was taken away, or whoever made it may not fetch it any more."""
+    """The link was used or has expired, the file was deleted, or the creator of the link has lost access."""
 
     code = Code.GONE
     template = _("The link has been used or has expired. Get a new one.")
 
 
 class RecentLoginRequired(DomainError):
-    """Rider data leaves the console for whoever proved a moment ago who they are."""
+    """Downloading rider data requires a recent sign-in."""
 
     code = Code.FORBIDDEN
     template = _("Sign in again to continue.")
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
-    """A file on its way out."""
+class Download:
+    """The file of an export as a stream."""
 
     export: Export
-    pieces: Iterator[bytes]
+    chunks: Iterator[bytes]
 
 
 @transaction.atomic
 def link(*, export_id: UUID, by: Principal, at: datetime, reauthenticated: bool) -> str:
-    """Make a link, and answer the secret that it ends with; it is kept nowhere.
+    """Create a link; return the secret at its end, of which only a digest is stored.
 
-    `reauthenticated`: the caller has proved in the last minutes who they are, or is a token, which proves it with every
-    request; without, nothing that holds rider data is handed out.
+    `reauthenticated`: the caller has signed in within the last minutes, or is a token.  Files with rider data require
+    it.
 
     Raises:
         NotFound: there is no such export.
         NotReady: it has no file.
-        RecentLoginRequired: it holds rider data, and the caller has to sign in again first.
+        RecentLoginRequired: it contains rider data, and the caller has to sign in again first.
     """
-    export = _reached(export_id, by)
+    export = _visible_export(export_id, by)
     if export is None:
         raise NotFound(_("export"))
     if export.state != Export.State.READY:
@@ -80,44 +80,48 @@ def link(*, export_id: UUID, by: Principal, at: datetime, reauthenticated: bool)
     return secret
 
 
-def use(*, secret: str, at: datetime, request_id: str, ip: str | None) -> Handed:
-    """Hand the file over to whoever has the link, and write down that it left.
+def use(*, secret: str, at: datetime, request_id: str, ip: str | None) -> Download:
+    """Use a link: return the file and record the download.
 
-    Of two who come at once, one gets it.  The rights that count are those of whoever made the link, at this moment.
+    Of two concurrent requests, one gets the file.  The current rights of the creator of the link apply.
 
     Raises:
         NotFound: there is no such link.
-        LinkGone: it was used, or its time has passed, the file is gone, or whoever made it may not fetch it any more.
+        LinkGone: it was used or has expired, the file is gone, or its creator has lost access.
     """
     with transaction.atomic():
         row = ExportLink.objects.select_related("export").filter(digest=_digest(secret)).first()
         if row is None:
             raise NotFound(_("link"))
-        taken = ExportLink.objects.filter(pk=row.pk, used_at__isnull=True, expires_at__gt=at).update(used_at=at)
+        is_usable = ExportLink.objects.filter(pk=row.pk, used_at__isnull=True, expires_at__gt=at).update(used_at=at)
         export = row.export
-        if not taken or export.state != Export.State.READY or not export_files.place_of(export).exists():
+        if not is_usable or export.state != Export.State.READY or not export_files.file_path(export).exists():
             raise LinkGone
-        holder = authentication.as_it_stands(row.made_for, at=at, request_id=request_id, ip=ip)
-        if holder is None or not holder.has_scope(Scope.EXPORTS_CREATE) or _reached(export.pk, holder) is None:
+        creator = authentication.as_it_stands(row.made_for, at=at, request_id=request_id, ip=ip)
+        if (
+            creator is None
+            or not creator.has_scope(Scope.EXPORTS_CREATE)
+            or _visible_export(export.pk, creator) is None
+        ):
             raise LinkGone
         audit.record(
-            by=holder,
+            by=creator,
             action="exports.fetch",
             subject_type="export",
             subject_id=export.pk,
             phi=Phi(export.phi).name.lower(),
             details={"dataset": export.dataset, "format": export.format, "rows": export.rows},
         )
-    return Handed(export, files.read(export_files.place_of(export)))
+    return Download(export, files.read(export_files.file_path(export)))
 
 
-def _reached(export_id: UUID, by: Principal) -> Export | None:
-    """Find an export that holds no more than the caller's exports may."""
+def _visible_export(export_id: UUID, by: Principal) -> Export | None:
+    """Return an export within the caller's data scope and PHI level."""
     return Export.objects.visible_to(replace(by, phi=level(by))).filter(pk=export_id).first()
 
 
-def forget(*, at: datetime) -> int:
-    """Forget links a day after their end; say how many."""
+def delete_expired_links(*, at: datetime) -> int:
+    """Delete links a day after they expired; return how many."""
     return ExportLink.objects.filter(expires_at__lt=at - timedelta(days=1)).delete()[0]
 
 

@@ -1,4 +1,4 @@
-"""Where files of exports lie: one folder, for the eyes of the service alone, that all of its processes share."""
+"""The folder of export files, which only the service can read and which all of its processes share."""
 
 import shutil
 import time
@@ -10,68 +10,66 @@ from django.conf import settings
 
 from apps.exports.models import Export
 
-SENDING: Final = ".sending-"  # begins the names of scratch folders of what is sent at once
-_SENDING_SECONDS: Final = 3_600
+STREAMING_PREFIX: Final = ".sending-"  # of the working folders of immediate exports
+_STREAMING_SECONDS: Final = 3_600  # an older working folder is left from a crash
 
 
 def folder() -> Path:
-    """Give the folder, made where it is missing.
+    """Return the folder, which is created if it is missing.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
-    place = Path(settings.EXPORTS_DIR)
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return place
+    path = Path(settings.EXPORTS_DIR)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
 
 
-def place_of(export: Export) -> Path:
-    """Say where the whole file of an export is."""
+def file_path(export: Export) -> Path:
+    """Return the path of the complete file of an export."""
     return folder() / f"{export.pk}.{export.format}"
 
 
-def workshop(export: Export) -> Path:
-    """Make the folder in which the worker that holds an export writes it; nobody else looks there."""
-    place = folder() / f".{export.pk}.{export.claim_id}"
-    place.mkdir(mode=0o700)
-    return place
+def create_working_folder(export: Export) -> Path:
+    """Create the folder in which the worker with the current claim writes the file."""
+    path = folder() / f".{export.pk}.{export.claim_id}"
+    path.mkdir(mode=0o700)
+    return path
 
 
 def remove(export: Export) -> None:
-    """Take the file of an export away, if there is one."""
-    place_of(export).unlink(missing_ok=True)
+    """Delete the file of an export, if there is one."""
+    file_path(export).unlink(missing_ok=True)
 
 
-def sweep() -> int:
-    """Take away what crashed workers, and exports that are over, left behind; say how many files that was.
+def delete_leftovers() -> int:
+    """Delete files of crashed workers and of exports that have ended; return the number of files and folders.
 
-    What is being made is left alone: its claim stands in its name.
+    Working folders of current claims stay: the claim is part of the name.
     """
-    swept = 0
-    found = list(folder().iterdir())  # before the claims: what came after it is nobody's business here
+    count = 0
+    paths = list(folder().iterdir())  # before the claims, so that later folders are not deleted
     running = Export.objects.filter(state=Export.State.RUNNING).values_list("pk", "claim_id")
-    held = {f".{pk}.{claim}" for pk, claim in running}
-    for path in found:
-        if path.is_dir() and not _is_in_use(path, held):
+    working_folders = {f".{pk}.{claim}" for pk, claim in running}
+    for path in paths:
+        if path.is_dir() and not _is_in_use(path, working_folders):
             shutil.rmtree(path, ignore_errors=True)
-            swept += 1
-        elif path.is_file() and not _is_wanted(path):
+            count += 1
+        elif path.is_file() and not _is_needed(path):
             path.unlink(missing_ok=True)
-            swept += 1
-    return swept
+            count += 1
+    return count
 
 
-def _is_in_use(scratch: Path, held: set[str]) -> bool:
-    """Whether somebody writes in a folder: its claim stands, or it is of an export that is sent at once."""
-    if scratch.name.startswith(SENDING):
-        return scratch.stat().st_mtime > time.time() - _SENDING_SECONDS
-    return scratch.name in held
+def _is_in_use(path: Path, working_folders: set[str]) -> bool:
+    if path.name.startswith(STREAMING_PREFIX):
+        return path.stat().st_mtime > time.time() - _STREAMING_SECONDS
+    return path.name in working_folders
 
 
-def _is_wanted(path: Path) -> bool:
-    """Whether a file is that of an export that is ready, or about to be."""
+def _is_needed(path: Path) -> bool:
     try:
         export_id = UUID(path.stem)
     except ValueError:
-        return True  # none of ours
+        return True  # not a file of an export
     return Export.objects.filter(pk=export_id, state__in=[Export.State.RUNNING, Export.State.READY]).exists()

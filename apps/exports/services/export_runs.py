@@ -1,7 +1,9 @@
-"""Making exports: workers claim them under a lease, write a file to one side, and put it in its place when it is whole.
+"""Making export files.
 
-A worker that dies leaves a folder that nobody looks into and a lease that lapses; another one begins anew.  However
-many tasks are woken, two exports are made at a time: what else the workers have to do must not wait for them.
+A worker claims an export under a lease (lib/db/leases.py), writes the file in a working folder of its own, and renames
+it into place when it is complete.  If a worker dies, its lease ends and another worker starts over; the working folder
+is deleted later.  However many tasks run, two exports are made at a time, so that the database has capacity for other
+work.
 """
 
 import logging
@@ -40,26 +42,26 @@ log = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(seconds=60)
 BEAT_SECONDS: Final = leases.HEARTBEAT_SECONDS
-AT_ONCE: Final = 2  # exports being made, by all workers
-MAX_SECONDS: Final = 1_500  # that the database may take; below the limit of the task
-TRIES: Final = 3
-_TRY_AGAIN_AFTER: Final = (timedelta(minutes=1), timedelta(minutes=5))
-_LOCKED_AT_ONCE: Final = 5_000  # rides
+MAX_CONCURRENT: Final = 2  # by all workers
+MAX_SECONDS: Final = 1_500  # for the database to send all rows; below the time limit of the task
+MAX_ATTEMPTS: Final = 3
+_RETRY_DELAYS: Final = (timedelta(minutes=1), timedelta(minutes=5))
+_LOCK_BATCH: Final = 5_000  # rides
 
 Clock = Callable[[], datetime]
 
 
-class Lost(Exception):  # as refusals are named
-    """The export is no longer this worker's: cancelled, or its lease went to another one."""
+class ClaimLost(Exception):
+    """This worker no longer holds the export: it was cancelled, or another worker claimed it."""
 
 
 class NoLongerPermitted(Exception):
-    """Whoever asked for the export may not any more."""
+    """The owner has lost the right to make the export."""
 
 
 @dataclass(slots=True)
-class _Held:
-    """An export in this worker's hands, and how far it is; `versions` are those of its rows where it is locked."""
+class _ClaimedExport:
+    """An export that this worker holds, and its progress; `versions` are those of its rows if it locks rides."""
 
     claim: Claim[Export]
     clock: Clock
@@ -71,117 +73,117 @@ class _Held:
     def export(self) -> Export:
         return self.claim.rows[0]
 
-    def standing(self) -> Export:
-        """Lock the row, so that nobody cancels, unlocks or claims it before this transaction ends.
+    def lock_row(self) -> Export:
+        """Lock the row, so that the export is not cancelled, unlocked or claimed before this transaction ends.
 
         Raises:
-            Lost: it is no longer this worker's.
+            ClaimLost: this worker no longer holds it.
         """
         row = self.claim.held().select_for_update(no_key=True).first()
         if row is None:
-            raise Lost
+            raise ClaimLost
         return row
 
     def beat(self) -> None:
-        """Renew the lease and tell how far it is; notice that the export is another's."""
+        """Renew the lease and store the progress; sets `lost` if this worker no longer holds the export."""
         if not self.claim.renew(at=self.clock(), lease=LEASE, rows=self.rows):
             self.lost.set()
 
     def progress(self, count: int, identities: Sequence[Identity]) -> None:
-        """Count rows, collect what a locked export holds, and stop when another worker has the export.
+        """Count rows and collect their ids and versions.
 
         Raises:
-            Lost: it has.
+            ClaimLost: this worker no longer holds the export.
         """
         if self.lost.is_set():
-            raise Lost
+            raise ClaimLost
         self.rows += count
         self.versions.extend(identities)
 
 
-def work(*, clock: Clock, most: int = 1) -> int:
-    """Make exports that are due, one after the other, and say how many were looked at."""
-    for made in range(most):
-        claimed = claim(at=clock())
-        if not claimed:
-            return made
-        _make(_Held(claimed, clock))
-    return most
+def work(*, clock: Clock, limit: int = 1) -> int:
+    """Make up to `limit` due exports, one after the other; return how many were claimed."""
+    for count in range(limit):
+        new_claim = claim(at=clock())
+        if not new_claim:
+            return count
+        _make(_ClaimedExport(new_claim, clock))
+    return limit
 
 
 @transaction.atomic
 def claim(*, at: datetime) -> Claim[Export] | None:
-    """Take the export that is due longest, or one whose worker went away; None: there is none, or enough are made."""
+    """Claim the oldest due export, or one whose lease has ended; None if there is none, or too many are being made."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('claims of exports', 0))")
-    if Export.objects.filter(state=Export.State.RUNNING, lease_until__gt=at).count() >= AT_ONCE:
+    if Export.objects.filter(state=Export.State.RUNNING, lease_until__gt=at).count() >= MAX_CONCURRENT:
         return None
     due = Q(state=Export.State.QUEUED, due_at__lte=at) | Q(state=Export.State.RUNNING)
     rows = Export.objects.filter(due).order_by("due_at", "id")
-    claimed = leases.claim(rows, at=at, lease=LEASE, limit=1, state=Export.State.RUNNING)
-    if not claimed:
+    new_claim = leases.claim(rows, at=at, lease=LEASE, limit=1, state=Export.State.RUNNING)
+    if not new_claim:
         return None
-    export = claimed.rows[0]
-    if export.attempts >= TRIES:
+    export = new_claim.rows[0]
+    if export.attempts >= MAX_ATTEMPTS:
         _fail(export, "worker_lost", at)
         return None
     export.attempts, export.rows, export.bytes = export.attempts + 1, 0, 0
     export.save(update_fields=["attempts", "rows", "bytes"])
-    return claimed
+    return new_claim
 
 
-def _make(held: _Held) -> None:
-    export = held.export
+def _make(claimed: _ClaimedExport) -> None:
+    export = claimed.export
     try:
-        with leases.heartbeat(held.beat, every=BEAT_SECONDS), _workshop(export) as scratch:
-            _write(held, scratch)
-    except Lost:
-        log.info("export is no longer ours", extra={"export_id": str(export.pk)})
+        with leases.heartbeat(claimed.beat, every=BEAT_SECONDS), _working_folder(export) as folder:
+            _write(claimed, folder)
+    except ClaimLost:
+        log.info("export claim lost", extra={"export_id": str(export.pk)})
     except NoLongerPermitted:
-        _settle_failed(held, "no_longer_permitted")
-    except DomainError as refusal:  # the dataset is another by now, or the caller's rights are
-        _settle_failed(held, refusal.code.name.lower())
+        _settle_failed(claimed, "no_longer_permitted")
+    except DomainError as refusal:  # the dataset or the owner's rights have changed
+        _settle_failed(claimed, refusal.code.name.lower())
     except (KeyError, InvalidTag):
-        _settle_failed(held, "sealed_value_unreadable")
+        _settle_failed(claimed, "sealed_value_unreadable")
     except (DatabaseError, psycopg.Error, OSError) as trouble:
         log.warning("export failed: %s", type(trouble).__name__, extra={"export_id": str(export.pk)})
         code = "storage_unavailable" if isinstance(trouble, OSError) else "database_unavailable"
-        _settle_failed(held, code, again=True)
+        _settle_failed(claimed, code, retry=True)
     except Exception:
         log.exception("export failed", extra={"export_id": str(export.pk)})
-        _settle_failed(held, "internal_error")
+        _settle_failed(claimed, "internal_error")
 
 
-def _write(held: _Held, scratch: Path) -> None:
-    export = held.export
+def _write(claimed: _ClaimedExport, folder: Path) -> None:
+    export = claimed.export
     by = principal_of(export)
     filters = parse_stored_filters(export.filters)
     plan = plan_export(ExportRequest(export.dataset, export.format, filters, tuple(export.columns)), by)
     rows, export.data_as_of = exports.read(plan, by=by)
     export.total, riders = rows.count(), rows.riders()
-    held.claim.held().update(total=export.total, data_as_of=export.data_as_of)
+    claimed.claim.held().update(total=export.total, data_as_of=export.data_as_of)
     table = exports.table_of(export, plan, rows, seconds=MAX_SECONDS)
-    path = scratch / f"file.{export.format}"
-    files.write(path, export.format, table, progress=held.progress)
+    path = folder / f"file.{export.format}"
+    files.write(path, export.format, table, progress=claimed.progress)
     export.sha256, export.bytes = files.digest(path), path.stat().st_size
-    _lock_rides(held)
-    _settle_ready(held, path, riders, by=by)
+    _lock_rides(claimed)
+    _settle_ready(claimed, path, riders, by=by)
 
 
 def principal_of(export: Export) -> Principal:
-    """Make whoever asked for an export again, with the reach and the level it was asked for with.
+    """Return the owner of an export with the data scope and PHI level of the export.
 
     Raises:
-        NoLongerPermitted: the token was revoked, its client switched off, or the person has left.
+        NoLongerPermitted: the token is revoked, its client inactive, or the user inactive.
     """
     kind, _, key = export.created_by.partition(":")
     if kind == "system":
         return system()
-    people, tokens = (
+    users, tokens = (
         User.objects.filter(pk=key, is_active=True),
         ApiToken.objects.filter(pk=key, revoked_at__isnull=True, client__active=True),
     )
-    if not (people if kind == "user" else tokens).exists():
+    if not (users if kind == "user" else tokens).exists():
         raise NoLongerPermitted
     return Principal(
         kind="user" if kind == "user" else "token",
@@ -195,70 +197,70 @@ def principal_of(export: Export) -> Principal:
     )
 
 
-def _lock_rides(held: _Held) -> None:
-    """Lock the rides of the file that are still as it says, some thousands at a time."""
-    export = held.export
-    corrections.release_rides(export_id=export.pk)  # of an earlier try
-    for start in range(0, len(held.versions), _LOCKED_AT_ONCE):
-        _lock_some(held, held.versions[start : start + _LOCKED_AT_ONCE])
+def _lock_rides(claimed: _ClaimedExport) -> None:
+    """Lock the rides that still have the exported version, in batches."""
+    export = claimed.export
+    corrections.release_rides(export_id=export.pk)  # of an earlier attempt
+    for start in range(0, len(claimed.versions), _LOCK_BATCH):
+        _lock_batch(claimed, claimed.versions[start : start + _LOCK_BATCH])
 
 
 @transaction.atomic
-def _lock_some(held: _Held, versions: Sequence[Identity]) -> None:
-    """Lock rides while nobody can cancel or unlock the export; none of an export that was unlocked meanwhile."""
-    if held.standing().locked:
-        corrections.lock_rides(versions, export_id=held.export.pk, at=held.clock())
+def _lock_batch(claimed: _ClaimedExport, versions: Sequence[Identity]) -> None:
+    """Lock rides while the row of the export is locked; none if the export was unlocked meanwhile."""
+    if claimed.lock_row().locked:
+        corrections.lock_rides(versions, export_id=claimed.export.pk, at=claimed.clock())
 
 
 @contextmanager
-def _workshop(export: Export) -> Iterator[Path]:
-    place = export_files.workshop(export)
+def _working_folder(export: Export) -> Iterator[Path]:
+    path = export_files.create_working_folder(export)
     try:
-        yield place
+        yield path
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 @transaction.atomic
-def _settle_ready(held: _Held, path: Path, riders: Sequence[UUID], *, by: Principal) -> None:
-    """Put the file in its place and say that it is there, while nobody else can have the export.
+def _settle_ready(claimed: _ClaimedExport, path: Path, riders: Sequence[UUID], *, by: Principal) -> None:
+    """Move the file into place and set the state to ready, while the row of the export is locked.
 
     Raises:
-        Lost: it is another's, or cancelled, and there is another file in that place, or none.
+        ClaimLost: the export was cancelled or claimed by another worker; the file is not moved.
     """
-    export, at = held.export, held.clock()
+    export, at = claimed.export, claimed.clock()
     expires_at = at + timedelta(hours=settings.EXPORT_RETENTION_HOURS)
-    held.standing()
-    path.replace(export_files.place_of(export))
-    held.claim.held().update(
+    claimed.lock_row()
+    path.replace(export_files.file_path(export))
+    claimed.claim.held().update(
         state=Export.State.READY,
-        error_code="",  # of an earlier try
+        error_code="",  # of an earlier attempt
         claim_id=None,
         lease_until=None,
-        rows=held.rows,
+        rows=claimed.rows,
         bytes=export.bytes,
         sha256=export.sha256,
         ended_at=at,
         expires_at=expires_at,
     )
-    export.rows = held.rows
+    export.rows = claimed.rows
     exports.audit_riders("exports.make", export, riders, by=by)
-    _tell("export.ready", export, at, rows=held.rows, expiresAt=instant_text(expires_at))
+    _record_event("export.ready", export, at, rows=claimed.rows, expiresAt=instant_text(expires_at))
 
 
-def _settle_failed(held: _Held, code: str, *, again: bool = False) -> None:
-    """Give an export up, or back to be tried again later; unless it is another's by now."""
-    leases.settle_with_retries(partial(_give_up_or_back, held, code, again=again))
+def _settle_failed(claimed: _ClaimedExport, code: str, *, retry: bool = False) -> None:
+    """Set the state to failed, or with `retry` back to queued; no-op if this worker no longer holds the export."""
+    leases.settle_with_retries(partial(_fail_or_requeue, claimed, code, retry=retry))
 
 
 @transaction.atomic
-def _give_up_or_back(held: _Held, code: str, *, again: bool) -> None:
-    at = held.clock()
-    export = held.claim.held().select_for_update().first()
+def _fail_or_requeue(claimed: _ClaimedExport, code: str, *, retry: bool) -> None:
+    at = claimed.clock()
+    export = claimed.claim.held().select_for_update().first()
     if export is None:
         return
-    if again and export.attempts < TRIES:
-        export.state, export.due_at = Export.State.QUEUED, at + _TRY_AGAIN_AFTER[export.attempts - 1]
+    if retry and export.attempts < MAX_ATTEMPTS:
+        export.state, export.due_at = Export.State.QUEUED, at + _RETRY_DELAYS[export.attempts - 1]
         export.error_code, export.claim_id, export.lease_until = code, None, None
         export.save(update_fields=["state", "due_at", "error_code", "claim_id", "lease_until"])
     else:
@@ -270,10 +272,10 @@ def _fail(export: Export, code: str, at: datetime) -> None:
     export.claim_id = export.lease_until = None
     export.save(update_fields=["state", "error_code", "ended_at", "claim_id", "lease_until"])
     corrections.release_rides(export_id=export.pk)
-    _tell("export.failed", export, at, errorCode=code)
+    _record_event("export.failed", export, at, errorCode=code)
 
 
-def _tell(name: str, export: Export, at: datetime, **facts: object) -> None:
+def _record_event(name: str, export: Export, at: datetime, **data: object) -> None:
     events.record(
         type=name,
         subject_type="export",
@@ -286,15 +288,15 @@ def _tell(name: str, export: Export, at: datetime, **facts: object) -> None:
             "clientId": None if export.client_id is None else str(export.client_id),
             "dataset": export.dataset,
             "format": export.format,
-            **facts,
+            **data,
         },
     )
 
 
-def tend(*, at: datetime) -> None:
-    """Take files away whose time has passed, forget old links, and sweep what crashes left."""
+def clean_up(*, at: datetime) -> None:
+    """Expire exports, and delete old links and files that are no longer needed."""
     Export.objects.filter(state=Export.State.READY, expires_at__lte=at).update(
         state=Export.State.EXPIRED, expires_at=None
     )
-    downloads.forget(at=at)
-    export_files.sweep()
+    downloads.delete_expired_links(at=at)
+    export_files.delete_leftovers()

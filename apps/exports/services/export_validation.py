@@ -1,4 +1,4 @@
-"""What somebody wants exported, checked against what they may see."""
+"""Validation of export requests against datasets and the caller's access."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ from lib.errors import InvalidInput, NotFound, ScopeMissing
 from lib.messages import FieldName
 from lib.scopes import Scope
 
-MAX_DAYS: Final = 3660  # of service dates
+MAX_DAYS: Final = 3660  # between the first and the last service date
 
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """A wish as it comes: names of ours, values of the right types, and nothing judged yet.
+    """An export as requested: values have the right types and are not validated yet.
 
-    Without `columns`, all that the caller sees; with `sealed`, those among them that are kept sealed, too.
+    Without `columns`, all columns that the caller may see, encrypted ones only with `sealed`.
     """
 
     dataset: str
@@ -41,8 +41,8 @@ class ExportRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A wish that is granted."""
+class ExportPlan:
+    """A validated export request."""
 
     dataset: Dataset
     format: str
@@ -52,32 +52,32 @@ class Plan:
 
 
 def level(by: Principal) -> Phi:
-    """Say how much of a person the caller's exports hold: whole tables of names take a scope of their own."""
+    """Return the PHI level of the caller's exports: tables of rider data need a scope of their own."""
     return by.phi if by.has_scope(Scope.EXPORTS_PHI) else Phi.NONE
 
 
-def plan_export(request: ExportRequest, by: Principal) -> Plan:
-    """Check a wish.
+def plan_export(request: ExportRequest, by: Principal) -> ExportPlan:
+    """Validate a request.
 
     Raises:
-        NotFound: there is no such dataset, or no such format.
-        ScopeMissing: the dataset takes a scope besides.
-        InvalidInput: a filter or column is none of the dataset's, or a filter does not make sense; names it.
-        PhiNotPermitted: a column that was asked for is above the caller's level.
+        NotFound: there is no such dataset or format.
+        ScopeMissing: the dataset needs another scope.
+        InvalidInput: the dataset does not have a filter or column, or a filter is invalid.
+        PhiNotPermitted: a requested column is above the caller's level.
     """
     dataset = DATASETS.get(request.dataset)
     if dataset is None or request.format not in CONTENT_TYPES:
         raise NotFound(_("export"))
     if dataset.scope is not None and not by.has_scope(dataset.scope):
         raise ScopeMissing(dataset.scope)
-    _check(dataset, request.filters)
-    check_reach(request.filters, by)
+    _check_filters(dataset, request.filters)
+    check_records(request.filters, by)
     dataset.check(request.filters, by)
     phi = level(by)
-    return Plan(dataset, request.format, _columns(dataset, request, phi), request.filters, phi)
+    return ExportPlan(dataset, request.format, _columns(dataset, request, phi), request.filters, phi)
 
 
-def _check(dataset: Dataset, filters: Mapping[str, Any]) -> None:
+def _check_filters(dataset: Dataset, filters: Mapping[str, Any]) -> None:
     for name in filters:
         if name not in dataset.conditions:
             message = _("%(field)s is not a filter of the dataset %(dataset)s.")
@@ -91,8 +91,12 @@ def _check(dataset: Dataset, filters: Mapping[str, Any]) -> None:
         raise InvalidInput("serviceDateTo", message, other=FieldName("serviceDateFrom"))
 
 
-def check_reach(filters: Mapping[str, Any], by: Principal) -> None:
-    """Refuse places and companies out of reach as those that nobody has."""
+def check_records(filters: Mapping[str, Any], by: Principal) -> None:
+    """Check that facility, provider and payer exist in the caller's data scope.
+
+    Raises:
+        InvalidInput: one does not.
+    """
     records: dict[str, tuple[QuerySet[Any], StrPromise]] = {
         "facility_id": (Facility.objects.visible_to(by), _("There is no such facility.")),
         "provider_id": (TransportProvider.objects.visible_to(by), _("There is no such transport provider.")),
@@ -107,26 +111,30 @@ def _columns(dataset: Dataset, request: ExportRequest, phi: Phi) -> tuple[Column
     if request.sealed and phi < Phi.LIMITED:
         raise PhiNotPermitted(["sealedColumns"], {"sealedColumns": Phi.LIMITED})
     if request.columns is None:
-        return dataset.shown(phi, sealed=request.sealed)
-    named = {name: dataset.column(name) for name in request.columns}
-    if unknown := [name for name, column in named.items() if column is None]:
+        return dataset.visible_columns(phi, sealed=request.sealed)
+    columns = {name: dataset.column(name) for name in request.columns}
+    if unknown := [name for name, column in columns.items() if column is None]:
         message = _("%(field)s must be columns of the dataset %(dataset)s; %(count)s are not.")
         raise InvalidInput("columns", message, dataset=dataset.name, count=len(unknown))
-    levels = {name: column.phi for name, column in named.items() if column is not None}
+    levels = {name: column.phi for name, column in columns.items() if column is not None}
     if above := [name for name in request.columns if levels[name] > phi]:
         raise PhiNotPermitted(above, levels)
-    # In the dataset's order, whatever theirs was; what tells rows apart is always there.
-    return tuple(one for place, one in enumerate(dataset.columns) if place < dataset.identity or one.name in named)
+    # In the order of the dataset; the columns that identify a row are always included.
+    return tuple(
+        column
+        for position, column in enumerate(dataset.columns)
+        if position < dataset.identity or column.name in columns
+    )
 
 
 def stored_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Write filters as the API spells them, to be stored and shown."""
+    """Convert filters to JSON with the API's names."""
     return {camel(name): _stored_value(value) for name, value in filters.items()}
 
 
-def parse_stored_filters(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Read filters that `stored_filters` wrote."""
-    return {name: _READ[name](kept[camel(name)]) for name in _READ if camel(name) in kept}
+def parse_stored_filters(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the JSON of `stored_filters` back to filters."""
+    return {name: parse(stored[camel(name)]) for name, parse in _PARSERS.items() if camel(name) in stored}
 
 
 def _stored_value(value: Any) -> Any:
@@ -135,7 +143,7 @@ def _stored_value(value: Any) -> Any:
     return value if isinstance(value, list) else str(value)
 
 
-_READ: Final[Mapping[str, Any]] = {
+_PARSERS: Final[Mapping[str, Any]] = {
     "service_date_from": dt.date.fromisoformat,
     "service_date_to": dt.date.fromisoformat,
     "facility_id": UUID,

@@ -1,6 +1,7 @@
-"""Exports: asked for, sent at once or made by workers, and fetched once.
+"""Creating exports: immediate ones, which are streamed, and jobs for workers.
 
-Every export is a row, those that are sent at once too: its id stands in the file, and says for ever who asked for what.
+Each export has a row, including immediate ones: its id is in every row of the file, so that the origin of a file can
+always be traced.
 """
 
 import math
@@ -24,7 +25,7 @@ from apps.exports.models import Export
 from apps.exports.queries import datasets
 from apps.exports.queries.datasets import Rows
 from apps.exports.services import export_files
-from apps.exports.services.export_validation import ExportRequest, Plan, plan_export, stored_filters
+from apps.exports.services.export_validation import ExportPlan, ExportRequest, plan_export, stored_filters
 from apps.riders.rules import disclosure
 from apps.rides.services import corrections
 from lib import replica
@@ -34,14 +35,14 @@ from lib.ids import uuid7
 from lib.messages import lowered
 from lib.scopes import Scope
 
-MAX_STREAMED_ROWS: Final = 100_000  # rows; more is a job
-STREAM_SECONDS: Final = 120  # that the database may take, and the client to read
+MAX_STREAMED_ROWS: Final = 100_000  # more rows need a job
+STREAM_SECONDS: Final = 120  # for the database to send, and the client to read, all rows
 _HOUR: Final = timedelta(hours=1)
-_RIDERS_IN_A_ROW: Final = 10_000  # of the trail
+_RIDERS_PER_AUDIT_ENTRY: Final = 10_000
 
 
 class TooManyRows(DomainError):
-    """The export has more rows than are sent at once."""
+    """The export has too many rows to be sent immediately."""
 
     code = Code.PAYLOAD_TOO_LARGE
     template = _("The export has more than %(most)s rows. Narrow the filters, or use POST /exports.")
@@ -52,7 +53,7 @@ class TooManyRows(DomainError):
 
 
 class TooManyExports(DomainError):
-    """The caller has made as many exports within an hour as it may."""
+    """The caller has reached the limit of exports per hour."""
 
     code = Code.RATE_LIMITED
     template = _("You can make up to %(most)s exports an hour.")
@@ -62,8 +63,8 @@ class TooManyExports(DomainError):
         self.wait = wait  # seconds
 
 
-class AlreadyEnded(DomainError):
-    """There is nothing left to cancel."""
+class NotCancellable(DomainError):
+    """The export is in a final state."""
 
     code = Code.INVALID_TRANSITION
     template = _("The export is %(state)s.")
@@ -71,19 +72,19 @@ class AlreadyEnded(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class StreamedExport:
-    """An export that is sent at once."""
+    """An immediate export."""
 
     export: Export
-    pieces: Iterator[bytes]
+    chunks: Iterator[bytes]
 
 
 def create(*, request: ExportRequest, lock: bool = False, by: Principal, at: datetime) -> Export:
-    """Have an export made by a worker.  With `lock`, rides in it can no longer be corrected once it is ready.
+    """Create an export job.  With `lock`, its rides can no longer be corrected once it is ready.
 
     Raises:
         InvalidInput, ScopeMissing, PhiNotPermitted: see `export_validation.plan_export`; or the dataset cannot be
         locked.
-        TooManyExports: as many were made within the hour.
+        TooManyExports: the caller has reached the limit of exports per hour.
     """
     plan = plan_export(request, by)
     if lock:
@@ -92,21 +93,21 @@ def create(*, request: ExportRequest, lock: bool = False, by: Principal, at: dat
         if not by.has_scope(Scope.RIDES_CORRECT):
             raise ScopeMissing(Scope.RIDES_CORRECT)
     with transaction.atomic():
-        _within_limit(by, at)
-        made = _row(plan, by, at)
-        made.state, made.locked = Export.State.QUEUED, lock
-        made.save(force_insert=True)
-        _audit("exports.create", made, by)
-    return made
+        _check_rate(by, at)
+        export = _row(plan, by, at)
+        export.state, export.locked = Export.State.QUEUED, lock
+        export.save(force_insert=True)
+        _audit("exports.create", export, by)
+    return export
 
 
 def stream(*, request: ExportRequest, by: Principal, at: datetime) -> StreamedExport:
-    """Make an export while it is sent.  What is in it is true at one moment, which `data_as_of` tells.
+    """Make an export while it is sent.  Its rows are one snapshot of the database, complete up to `data_as_of`.
 
     Raises:
         InvalidInput, ScopeMissing, PhiNotPermitted: see `export_validation.plan_export`.
-        TooManyRows: it would be longer than is sent at once.
-        TooManyExports: as many were made within the hour.
+        TooManyRows: it has too many rows to be sent immediately.
+        TooManyExports: the caller has reached the limit of exports per hour.
     """
     plan = plan_export(request, by)
     rows, as_of = read(plan, by=by)
@@ -115,49 +116,49 @@ def stream(*, request: ExportRequest, by: Principal, at: datetime) -> StreamedEx
         raise TooManyRows(MAX_STREAMED_ROWS)
     riders = rows.riders()
     with transaction.atomic():
-        _within_limit(by, at)
-        made = _row(plan, by, at)
-        made.state, made.total, made.rows = Export.State.STREAMED, total, total
-        made.ended_at, made.data_as_of = at, as_of
-        made.save(force_insert=True)
-        _audit("exports.create", made, by)
-        audit_riders("exports.send", made, riders, by=by)
-    return StreamedExport(made, _pieces(made.format, table_of(made, plan, rows, seconds=STREAM_SECONDS)))
+        _check_rate(by, at)
+        export = _row(plan, by, at)
+        export.state, export.total, export.rows = Export.State.STREAMED, total, total
+        export.ended_at, export.data_as_of = at, as_of
+        export.save(force_insert=True)
+        _audit("exports.create", export, by)
+        audit_riders("exports.send", export, riders, by=by)
+    return StreamedExport(export, _chunks(export.format, table_of(export, plan, rows, seconds=STREAM_SECONDS)))
 
 
-def read(plan: Plan, *, by: Principal) -> tuple[Rows, datetime | None]:
-    """Say which rows a plan has, and up to which moment they know everything; None: nobody can tell.
+def read(plan: ExportPlan, *, by: Principal) -> tuple[Rows, datetime | None]:
+    """Return the rows of a plan, and the time up to which they are complete; None if unknown.
 
-    Of figures, too, no more is shown than the level of the export tells: its file goes by that.
+    KPI values are also limited to the PHI level of the export: who may receive its file depends on that level.
     """
     using, dataset = replica.alias(), plan.dataset
-    as_of = replica.as_of(using) if dataset.known_until is None else dataset.known_until(using)
+    as_of = replica.as_of(using) if dataset.complete_until is None else dataset.complete_until(using)
     return datasets.rows_of(dataset, plan.filters, by=replace(by, phi=plan.phi), using=using), as_of
 
 
-def table_of(export: Export, plan: Plan, rows: Rows, *, seconds: int) -> Table:
-    """Say what the file of an export is made of."""
+def table_of(export: Export, plan: ExportPlan, rows: Rows, *, seconds: int) -> Table:
+    """Return the content of the file of an export."""
     metadata = {
         "dataset": export.dataset,
         "datasetVersion": str(export.dataset_version),
         "exportBatchId": str(export.pk),
     }
-    show = partial(disclosure.masked, phi=Phi(export.phi))
+    mask = partial(disclosure.masked, phi=Phi(export.phi))
     source = rows.source(plan.columns, batch=export.pk)
-    return Table(export.dataset, plan.columns, source, show, seconds, metadata, identified=export.locked)
+    return Table(export.dataset, plan.columns, source, mask, seconds, metadata, identified=export.locked)
 
 
 def cancel(*, export_id: UUID, by: Principal, at: datetime) -> Export:
-    """Stop an export, or take the file of one that is ready away.  A worker that is at it notices within seconds.
+    """Cancel an export, or delete the file of one that is ready.  A worker that makes it stops within seconds.
 
     Raises:
         NotFound: there is no such export.
-        AlreadyEnded: it was sent at once, has failed, was cancelled or its file is gone.
+        NotCancellable: it was sent immediately, failed, was cancelled or has expired.
     """
     with transaction.atomic():
         export = locked(export_id, by)
         if export.state not in (Export.State.QUEUED, Export.State.RUNNING, Export.State.READY):
-            raise AlreadyEnded(state=lowered(Export.State(export.state).label))
+            raise NotCancellable(state=lowered(Export.State(export.state).label))
         export.state, export.ended_at = Export.State.CANCELLED, at
         export.claim_id = export.lease_until = export.expires_at = None
         export.save(update_fields=["state", "ended_at", "claim_id", "lease_until", "expires_at"])
@@ -169,7 +170,7 @@ def cancel(*, export_id: UUID, by: Principal, at: datetime) -> Export:
 
 @transaction.atomic
 def unlock(*, export_id: UUID, by: Principal) -> Export:
-    """Let the rides of a locked export be corrected again.
+    """Unlock the rides of a locked export, so that they can be corrected again.
 
     Raises:
         NotFound: there is no such export.
@@ -187,10 +188,10 @@ def unlock(*, export_id: UUID, by: Principal) -> Export:
 
 
 def locked(export_id: UUID, by: Principal) -> Export:
-    """Lock an export of the caller's.
+    """Return an export of the caller, with its row locked.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such export.
     """
     export = Export.objects.visible_to(by).select_for_update(of=("self",), no_key=True).filter(pk=export_id).first()
     if export is None:
@@ -198,7 +199,7 @@ def locked(export_id: UUID, by: Principal) -> Export:
     return export
 
 
-def _row(plan: Plan, by: Principal, at: datetime) -> Export:
+def _row(plan: ExportPlan, by: Principal, at: datetime) -> Export:
     return Export(
         id=uuid7(),
         dataset=plan.dataset.name,
@@ -216,20 +217,24 @@ def _row(plan: Plan, by: Principal, at: datetime) -> Export:
     )
 
 
-def _within_limit(by: Principal, at: datetime) -> None:
-    """Count what the caller made within an hour, one request of the caller's after the other."""
+def _check_rate(by: Principal, at: datetime) -> None:
+    """Check the caller's exports of the last hour; serializes requests of the same caller by an advisory lock.
+
+    Raises:
+        TooManyExports: the limit is reached.
+    """
     if by.kind == "system":
         return
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"exports of {by.actor}"])
     recent = Export.objects.filter(created_by=by.actor, created_at__gt=at - _HOUR)
-    made = list(recent.order_by("-created_at").values_list("created_at", flat=True)[: settings.EXPORTS_PER_HOUR])
-    if len(made) == settings.EXPORTS_PER_HOUR:
-        raise TooManyExports(math.ceil((made[-1] + _HOUR - at).total_seconds()))
+    times = list(recent.order_by("-created_at").values_list("created_at", flat=True)[: settings.EXPORTS_PER_HOUR])
+    if len(times) == settings.EXPORTS_PER_HOUR:
+        raise TooManyExports(math.ceil((times[-1] + _HOUR - at).total_seconds()))
 
 
 def _audit(action: str, export: Export, by: Principal) -> None:
-    """Say who asked for which rows, and with which kinds of columns."""
+    """Record who requested which rows, and the PHI level of the columns."""
     details = {
         "dataset": export.dataset,
         "format": export.format,
@@ -241,25 +246,25 @@ def _audit(action: str, export: Export, by: Principal) -> None:
 
 
 def audit_riders(action: str, export: Export, riders: Sequence[UUID], *, by: Principal) -> None:
-    """Write down which riders an export holds, however many: whoever asks who saw one of them finds it."""
-    for start in range(0, max(1, len(riders)), _RIDERS_IN_A_ROW):
+    """Record all riders of an export, so that a search for who saw a rider finds it."""
+    for start in range(0, max(1, len(riders)), _RIDERS_PER_AUDIT_ENTRY):
         audit.record(
             by=by,
             action=action,
             subject_type="export",
             subject_id=export.pk,
-            rider_ids=riders[start : start + _RIDERS_IN_A_ROW],
+            rider_ids=riders[start : start + _RIDERS_PER_AUDIT_ENTRY],
             phi=Phi(export.phi).name.lower(),
             details={"dataset": export.dataset, "format": export.format, "rows": export.rows},
         )
 
 
-def _pieces(format: str, table: Table) -> Iterator[bytes]:
+def _chunks(format: str, table: Table) -> Iterator[bytes]:
     if format in files.STREAMED:
-        yield from table.streamed(format)
+        yield from table.stream(format)
         return
-    # Groups of rows of a Parquet file come together only when they are whole: it is made before it is sent.
-    with TemporaryDirectory(dir=export_files.folder(), prefix=export_files.SENDING) as scratch:
+    # A Parquet file is complete only after its last row group, so it is written before it is sent.
+    with TemporaryDirectory(dir=export_files.folder(), prefix=export_files.STREAMING_PREFIX) as scratch:
         path = Path(scratch) / "file"
         files.write(path, format, table)
         yield from files.read(path)

@@ -1,4 +1,4 @@
-"""Who is behind a schedule, and who may get what it makes.  Both are asked anew at each run."""
+"""The owner and the recipients of a schedule.  Their rights are checked again at each run."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -22,33 +22,32 @@ from lib.scopes import Scope
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Somebody who may get it, with the rights that they have now."""
+    """A recipient with their current rights."""
 
     user: User
     principal: Principal
 
 
 def scopes_for(kind: str, dataset: str) -> frozenset[str]:
-    """Name the scopes that all who have to do with it need, owner and recipients."""
+    """Return the scopes that the owner and each recipient need."""
     if kind == ReportSchedule.Kind.REPORT:
         return frozenset({Scope.REPORTS_READ.value})
-    own = DATASETS[dataset].scope if dataset in DATASETS else None
-    return frozenset({Scope.EXPORTS_CREATE.value} | ({own} if own else set()))
+    dataset_scope = DATASETS[dataset].scope if dataset in DATASETS else None
+    return frozenset({Scope.EXPORTS_CREATE.value} | ({dataset_scope} if dataset_scope else set()))
 
 
 def owner(schedule: ReportSchedule, *, at: datetime) -> Principal:
-    """Give the owner with the reach and the level that the schedule was kept with.
+    """Return the owner with the data scope and PHI level that the schedule was saved with.
 
-    A token that was rotated stands for its successor.
+    The successor of a rotated token replaces it.
 
     Raises:
-        NoLongerPermitted: the owner has left, or lacks a scope, or some of that reach or level by now.
+        NoLongerPermitted: the owner is inactive, or lacks a scope, or part of that data scope or level.
     """
-    now = _person(schedule.user_id) if schedule.user_id else _token(schedule.created_by, at)
+    now = _user_principal(schedule.user_id) if schedule.user_id else _token_principal(schedule.created_by, at)
     if now is None or not all(map(now.has_scope, scopes_for(schedule.kind, schedule.dataset))):
         raise NoLongerPermitted
-    reaches = _within(schedule.facility_ids, now.facility_ids) and _within(schedule.provider_ids, now.provider_ids)
-    if not reaches or schedule.phi > level(now):
+    if not _is_within_scope(schedule, now) or schedule.phi > level(now):
         raise NoLongerPermitted
     return replace(
         now,
@@ -59,67 +58,69 @@ def owner(schedule: ReportSchedule, *, at: datetime) -> Principal:
 
 
 def candidates(by: Principal, scopes: Iterable[str]) -> QuerySet[User]:
-    """Find the people that the caller may choose from, by name: those with the scopes.
+    """Select the users with these scopes that the caller may choose as recipients, by name.
 
-    Whoever is bound to facilities or providers chooses among the people who share one with them.
+    A caller who is limited to facilities or providers can choose users who share one of them.
     """
-    wanted = set(scopes)
-    roles = [role.value for role, held in SCOPES_OF_USER.items() if wanted <= held]
-    people = User.objects.filter(is_active=True, role__in=roles)
-    own = Q(pk=by.id) if by.kind == "user" else Q(pk__in=[])
+    required = set(scopes)
+    roles = [role.value for role, role_scopes in SCOPES_OF_USER.items() if required <= role_scopes]
+    users = User.objects.filter(is_active=True, role__in=roles)
+    caller = Q(pk=by.id) if by.kind == "user" else Q(pk__in=[])
     if by.facility_ids is not None:
-        people = people.filter(own | Q(pk__in=_members(User.facilities.through, facility_id__in=by.facility_ids)))
+        users = users.filter(caller | Q(pk__in=_members(User.facilities.through, facility_id__in=by.facility_ids)))
     if by.provider_ids is not None:
-        people = people.filter(
-            own | Q(pk__in=_members(User.providers.through, transportprovider_id__in=by.provider_ids))
+        users = users.filter(
+            caller | Q(pk__in=_members(User.providers.through, transportprovider_id__in=by.provider_ids))
         )
-    return people.order_by("name", "pk")
+    return users.order_by("name", "pk")
 
 
 def recipients(schedule: ReportSchedule) -> list[Recipient]:
-    """List the people it goes to who may get it now, by name.  One query, and one for each who is bound to places."""
-    found = (Recipient(one, principal_of_absent(one)) for one in schedule.recipients.order_by("name", "pk"))
-    return [one for one in found if may_get(one.principal, schedule)]
+    """List the recipients who still have access, by name.  One query, and one for each with a limited data scope."""
+    users = schedule.recipients.order_by("name", "pk")
+    all_recipients = (Recipient(user, principal_of_absent(user)) for user in users)
+    return [recipient for recipient in all_recipients if may_receive(recipient.principal, schedule)]
 
 
-def may_get(person: Principal, schedule: ReportSchedule) -> bool:
-    """Say whether somebody may get what a schedule makes.
+def may_receive(user: Principal, schedule: ReportSchedule) -> bool:
+    """Return whether a user may receive the output of a schedule.
 
-    An export is one file for all, so that they have to reach all that is in it.  A report has their own figures.
+    An export is one file for all recipients, so they need access to all of it.  A report is limited to the data scope
+    of each recipient.
     """
-    if not all(map(person.has_scope, scopes_for(schedule.kind, schedule.dataset))):
+    if not all(map(user.has_scope, scopes_for(schedule.kind, schedule.dataset))):
         return False
     if schedule.kind == ReportSchedule.Kind.REPORT:
-        return _reaches(schedule.filters, person)
-    within = _within(schedule.facility_ids, person.facility_ids) and _within(schedule.provider_ids, person.provider_ids)
-    return within and schedule.phi <= level(person)
+        return _includes_filters(user, schedule.filters)
+    return _is_within_scope(schedule, user) and schedule.phi <= level(user)
 
 
-def _person(user_id: UUID) -> Principal | None:
+def _user_principal(user_id: UUID) -> Principal | None:
     user = User.objects.filter(pk=user_id, is_active=True).first()
     return None if user is None else principal_of_absent(user)
 
 
-def _token(actor: str, at: datetime) -> Principal | None:
+def _token_principal(actor: str, at: datetime) -> Principal | None:
     token = ApiToken.objects.select_related("client").get(pk=actor.partition(":")[2])
-    while (newer := ApiToken.objects.select_related("client").filter(replaces=token).first()) is not None:
-        token = newer
-    live = ApiToken.objects.live(at).filter(pk=token.pk, client__active=True).exists()
-    return principal_of(token) if live else None
+    while (successor := ApiToken.objects.select_related("client").filter(replaces=token).first()) is not None:
+        token = successor
+    is_live = ApiToken.objects.live(at).filter(pk=token.pk, client__active=True).exists()
+    return principal_of(token) if is_live else None
 
 
 def _members(table: Any, **condition: Any) -> Any:
     return table.objects.filter(**condition).values("user_id")
 
 
-def _reaches(filters: Mapping[str, Any], person: Principal) -> bool:
-    asked = ((filters.get("facilityId"), person.facility_ids), (filters.get("providerId"), person.provider_ids))
-    return all(one is None or ids is None or UUID(one) in ids for one, ids in asked)
+def _includes_filters(user: Principal, filters: Mapping[str, Any]) -> bool:
+    pairs = ((filters.get("facilityId"), user.facility_ids), (filters.get("providerId"), user.provider_ids))
+    return all(value is None or ids is None or UUID(value) in ids for value, ids in pairs)
 
 
-def _within(kept: list[UUID] | None, now: frozenset[UUID] | None) -> bool:
-    return now is None or (kept is not None and now.issuperset(kept))
+def _is_within_scope(schedule: ReportSchedule, principal: Principal) -> bool:
+    pairs = ((schedule.facility_ids, principal.facility_ids), (schedule.provider_ids, principal.provider_ids))
+    return all(ids is None or (stored is not None and ids.issuperset(stored)) for stored, ids in pairs)
 
 
-def _ids(kept: list[UUID] | None) -> frozenset[UUID] | None:
-    return None if kept is None else frozenset(kept)
+def _ids(stored: list[UUID] | None) -> frozenset[UUID] | None:
+    return None if stored is None else frozenset(stored)

@@ -1,4 +1,4 @@
-"""What somebody wants made by itself, checked against what they may see."""
+"""Validation of schedules against datasets, recipients and the caller's access."""
 
 import datetime as dt
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ from apps.exports.rules.cadence import Covers, Every, days_covered
 from apps.exports.services import schedule_recipients
 from apps.exports.services.export_validation import (
     ExportRequest,
-    check_reach,
+    check_records,
     level,
     parse_stored_filters,
     plan_export,
@@ -34,8 +34,9 @@ from lib.errors import InvalidInput, ScopeMissing
 from lib.messages import FieldName
 
 MAX_RECIPIENTS: Final = 20
-# What narrows a schedule; days and changes follow from the moment at which it is due.
+# Any due time after a month of 31 days, the longest that a schedule can cover.
 _AFTER_31_DAYS: Final = dt.datetime(2001, 2, 1, 12, tzinfo=dt.UTC)
+# Filters for days and changes are set by each run.
 EXPORT_FILTERS: Final = ("facility_id", "provider_id", "payer_id", "status")
 REPORT_FILTERS: Final = ("facility_id", "provider_id", "service_type", "basis")
 _ONLY_EXPORTS: Final = _("%(field)s is only for exports.")
@@ -44,10 +45,7 @@ _ONE_OF: Final = _("%(field)s must be one of: %(choices)s.")
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRequest:
-    """A request as it comes: names of ours, values of the right types, and nothing judged yet.
-
-    `filters` are those of the kind, by their names here.  `recipients` are ids of people.
-    """
+    """A schedule as requested: values have the right types and are not validated yet.  `recipients` are user ids."""
 
     kind: str
     name: str
@@ -68,13 +66,13 @@ class ScheduleRequest:
 
 
 def check(request: ScheduleRequest, by: Principal) -> list[User]:
-    """Check a request, and give the people it is for.
+    """Validate a request; return its recipients.
 
     Raises:
-        ScopeMissing: the caller may not make such exports, or read reports.
-        InvalidInput: a field does not make sense, or names what the caller does not reach; names it.
-        PhiNotPermitted: the level, or a column, is above the caller's.
-        NotFound: there is no such dataset, or no such format.
+        ScopeMissing: the caller may not make such exports or read reports.
+        InvalidInput: a field is invalid, or names a record outside the caller's data scope.
+        PhiNotPermitted: the PHI level or a column is above the caller's level.
+        NotFound: there is no such dataset or format.
     """
     for scope in sorted(schedule_recipients.scopes_for(request.kind, request.dataset)):
         if not by.has_scope(scope):
@@ -85,13 +83,13 @@ def check(request: ScheduleRequest, by: Principal) -> list[User]:
     else:
         _check_export(request, by)
     if request.destination_id is None:
-        return _people(request, by)
+        return _recipients(request, by)
     _check_destination(request, request.destination_id)
     return []
 
 
 def apply(schedule: ReportSchedule, request: ScheduleRequest, by: Principal) -> None:
-    """Write a checked request into a row, with the caller's data scope; recipients and due time are not set."""
+    """Set the columns of a schedule from a validated request and the caller's data scope; not recipients, due time."""
     schedule.kind, schedule.name = request.kind, request.name
     schedule.facility_ids = None if by.facility_ids is None else sorted(by.facility_ids)
     schedule.provider_ids = None if by.provider_ids is None else sorted(by.provider_ids)
@@ -103,13 +101,16 @@ def apply(schedule: ReportSchedule, request: ScheduleRequest, by: Principal) -> 
     schedule.weekdays = sorted(set(request.weekdays)) if request.every == Every.WEEK else []
     schedule.month_day = request.month_day if request.every == Every.MONTH else 1
     schedule.destination_id = request.destination_id
-    schedule.way = ReportSchedule.Way.DESTINATION if request.destination_id else ReportSchedule.Way.MAIL
+    schedule.way = (
+        ReportSchedule.DeliveryMethod.DESTINATION if request.destination_id else ReportSchedule.DeliveryMethod.MAIL
+    )
 
 
 def request_of(schedule: ReportSchedule) -> ScheduleRequest:
-    """Say a schedule as the request that it was made of.  One query."""
-    report = schedule.kind == ReportSchedule.Kind.REPORT
-    own = {name: schedule.filters[camel(name)] for name in ("service_type", "basis") if camel(name) in schedule.filters}
+    """Convert a schedule to the request that creates it.  One query."""
+    is_report = schedule.kind == ReportSchedule.Kind.REPORT
+    stored = schedule.filters
+    report_filters = {name: stored[camel(name)] for name in ("service_type", "basis") if camel(name) in stored}
     return ScheduleRequest(
         kind=schedule.kind,
         name=schedule.name,
@@ -122,7 +123,7 @@ def request_of(schedule: ReportSchedule) -> ScheduleRequest:
         columns=None if schedule.columns is None else tuple(schedule.columns),
         phi=schedule.level,
         report=schedule.report,
-        filters={**parse_stored_filters(schedule.filters), **(own if report else {})},
+        filters={**parse_stored_filters(stored), **(report_filters if is_report else {})},
         weekdays=schedule.weekdays,
         month_day=schedule.month_day,
         recipients=list(schedule.recipients.order_by("pk").values_list("pk", flat=True)),
@@ -137,9 +138,9 @@ def _check_cadence(request: ScheduleRequest) -> None:
         raise InvalidInput("weekdays", _("%(field)s must have at least one day."), detail_code="required")
 
 
-def _check_filters(request: ScheduleRequest, known: Collection[str]) -> None:
+def _check_filters(request: ScheduleRequest, allowed: Collection[str]) -> None:
     for name in request.filters:
-        if name not in known:
+        if name not in allowed:
             raise InvalidInput(camel(name), _("%(field)s is not a filter of this schedule."), detail_code="unknown")
 
 
@@ -160,7 +161,7 @@ def _check_report(request: ScheduleRequest, by: Principal) -> None:
         raise InvalidInput("serviceType", _ONE_OF, choices=ServiceType.values)
     if request.filters.get("basis", Basis.CLOSED) not in (Basis.CLOSED, Basis.LIVE):
         raise InvalidInput("basis", _ONE_OF, choices=[Basis.CLOSED.value, Basis.LIVE.value])
-    check_reach(request.filters, by)
+    check_records(request.filters, by)
 
 
 def _check_export(request: ScheduleRequest, by: Principal) -> None:
@@ -173,41 +174,41 @@ def _check_export(request: ScheduleRequest, by: Principal) -> None:
         raise PhiNotPermitted(["phi"], {"phi": request.phi})
     _check_filters(request, EXPORT_FILTERS)
     dataset = DATASETS.get(request.dataset)
-    needed = "changed_since" if request.covers == Covers.CHANGES else "service_date_from"
-    if dataset is not None and needed not in dataset.conditions:
+    period_filter = "changed_since" if request.covers == Covers.CHANGES else "service_date_from"
+    if dataset is not None and period_filter not in dataset.conditions:
         message = _("%(field)s has no such period for the dataset %(dataset)s.")
         raise InvalidInput("covers", message, dataset=dataset.name)
-    # What a run adds, over the longest time that it may be about.
+    # With the filters that a run adds, for the longest period.
     days = days_covered(Covers(request.covers), _AFTER_31_DAYS, request.zone)
     period = {} if days is None else {"service_date_from": days[0], "service_date_to": days[1]}
-    wanted = ExportRequest(request.dataset, request.format, {**request.filters, **period}, request.columns)
-    plan_export(wanted, replace(by, phi=request.phi))
+    export_request = ExportRequest(request.dataset, request.format, {**request.filters, **period}, request.columns)
+    plan_export(export_request, replace(by, phi=request.phi))
 
 
 def _check_destination(request: ScheduleRequest, destination_id: UUID) -> None:
     if request.recipients:
         message = _("%(field)s and %(other)s cannot be combined.")
         raise InvalidInput("recipients", message, other=FieldName("destinationId"))
-    found = ExportDestination.objects.active().filter(pk=destination_id).first()
-    if found is None:
+    destination = ExportDestination.objects.active().filter(pk=destination_id).first()
+    if destination is None:
         raise InvalidInput("destinationId", _("There is no such destination."))
-    if not found.accepts(request.phi):
+    if not destination.accepts(request.phi):
         raise InvalidInput("destinationId", _("No agreement allows rider data at this destination."))
 
 
-def _people(request: ScheduleRequest, by: Principal) -> list[User]:
-    """Find the people that are named; who may not get it is refused as those that nobody knows."""
-    asked = set(request.recipients)
-    if not 0 < len(asked) <= MAX_RECIPIENTS:
+def _recipients(request: ScheduleRequest, by: Principal) -> list[User]:
+    """Look up the recipients.  The error is the same for unknown users and for those without access."""
+    ids = set(request.recipients)
+    if not 0 < len(ids) <= MAX_RECIPIENTS:
         message = _("%(field)s must be 1 to %(most)s people unless the schedule has a destination.")
         raise InvalidInput("recipients", message, most=MAX_RECIPIENTS)
     draft = ReportSchedule()
     apply(draft, request, by)
     scopes = schedule_recipients.scopes_for(request.kind, request.dataset)
-    found = list(schedule_recipients.candidates(by, scopes).filter(pk__in=asked))
-    if len(found) < len(asked) or not all(
-        schedule_recipients.may_get(principal_of_absent(one), draft) for one in found
+    users = list(schedule_recipients.candidates(by, scopes).filter(pk__in=ids))
+    if len(users) < len(ids) or not all(
+        schedule_recipients.may_receive(principal_of_absent(user), draft) for user in users
     ):
         message = _("%(field)s must be people with an account who may see everything that the schedule sends.")
         raise InvalidInput("recipients", message)
-    return found
+    return users

@@ -22,11 +22,11 @@ from lib.db import leases
 from lib.outbound import Rules
 
 log = logging.getLogger(__name__)
-_PORTS = frozenset({443, 8443, 9000, 9443})  # of buckets: those of webhooks, and the defaults of MinIO
+_PORTS = frozenset({443, 8443, 9000, 9443})  # of buckets: the ports of webhooks, and the defaults of MinIO
 
 
 def rules() -> Rules:
-    """Return where this deployment may send exports."""
+    """Return the rules of this deployment about where exports may be sent."""
     return Rules(
         networks=settings.EXPORT_DESTINATION_NETWORKS, plain_http=settings.EXPORT_DESTINATION_PLAIN_HTTP, ports=_PORTS
     )
@@ -38,8 +38,8 @@ def upload(
     """Upload a file to a destination under `name`; replaces a file of that name.  It arrives whole or not at all.
 
     Takes up to 20 minutes and must not run inside a transaction.  `name` is letters, digits, `.`, `_` and `-`, and
-    holds nothing about a person, because the audit trail shows it.  The destination is read again: people may have
-    changed it.
+    contains nothing about a person, because the audit trail shows it.  The destination is read again: it may have
+    changed.
 
     Raises:
         UploadError: the upload failed; the reason is stored at the destination as well.
@@ -67,7 +67,7 @@ def _record_upload(destination: ExportDestination, name: str, at: datetime) -> N
     ExportDestination.objects.filter(pk=destination.pk).update(sent_at=at)
     audit.record(
         by=system("reporting"),
-        action="destinations.put",
+        action="destinations.upload",
         subject_type="export_destination",
         subject_id=destination.pk,
         details={"name": name},

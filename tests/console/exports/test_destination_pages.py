@@ -89,7 +89,7 @@ def test_what_is_not_there_is_not_found() -> None:
 
 
 def test_empty_list_says_what_a_destination_is() -> None:
-    assert "Exports are put nowhere yet." in text_of(visitor().get(LIST))
+    assert "No destinations yet." in text_of(visitor().get(LIST))
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -123,7 +123,7 @@ def test_badge_says_how_it_does(columns: dict[str, Any], tone: str) -> None:
 def test_every_code_says_what_to_do() -> None:
     assert set(labels.DESTINATION_ADVICE) == set(UploadErrorCode)
     assert all(map(str, labels.DESTINATION_ADVICE.values()))
-    assert (labels.upload_error_label(""), str(labels.upload_error_label("no_space"))) == ("", "it has no room left")
+    assert (labels.upload_error_label(""), str(labels.upload_error_label("no_space"))) == ("", "it has no space left")
 
 
 def test_bucket_is_added_as_the_form_says() -> None:
@@ -160,7 +160,7 @@ def test_server_is_added_as_the_form_says_and_a_key_is_made() -> None:
         (
             "sftp",
             SERVER | {"sign_in": "private_key", "key": "x"},
-            {"key": ["A private key of your own must be a private key in OpenSSH or PEM format."]},
+            {"key": ["Your own private key must be a private key in OpenSSH or PEM format."]},
         ),
     ],
 )
@@ -188,7 +188,7 @@ def test_destination_is_changed_and_keeps_its_secret() -> None:
     one.refresh_from_db()
     assert response.headers["Location"] == _page(one)
     assert (one.name, one.secret, one.host_key, one.version) == ("Other", "not to be told", KEY, 2)
-    assert "Somebody changed the destination meanwhile." in _errors(stale)["__all__"][0]
+    assert "Someone else changed the destination." in _errors(stale)["__all__"][0]
 
 
 def test_destination_that_goes_while_its_form_is_open_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,11 +226,11 @@ def test_server_is_agreed_on_and_tried(listening: Listening) -> None:
     agreed = client.post(_page(one, "trust-host-key/"), {"host_key": str(key)}, follow=True)
     second = client.post(_page(one, "test/"), follow=True)
 
-    assert told(first) == ["The test failed: no host key has been agreed on."]
+    assert told(first) == ["The test failed: no host key is trusted."]
     assert "Get the server's host key below" in text_of(first)
     assert key.fingerprint in text_of(shown)
-    assert told(agreed) == ["The host key is agreed on. Files are put on a server alone that shows it."]
-    assert told(second) == ["It works: a file was put there and taken away again."]
+    assert told(agreed) == ["The host key is trusted. Files are uploaded only to a server with this key."]
+    assert told(second) == ["The test succeeded: a file was uploaded and deleted again."]
     assert listening.there() == {}
 
 
@@ -240,7 +240,7 @@ def test_file_that_stays_behind_is_told(monkeypatch: pytest.MonkeyPatch) -> None
 
     page = client.post(_page(one, "test/"), follow=True)
 
-    assert told(page)[0].startswith("It works. carelane-test.txt could be put there and not be taken away")
+    assert told(page)[0].startswith("The test succeeded. carelane-test.txt was uploaded but could not be deleted")
 
 
 def test_server_that_tells_no_keys_and_key_that_is_none_are_told() -> None:
@@ -250,7 +250,7 @@ def test_server_that_tells_no_keys_and_key_that_is_none_are_told() -> None:
     ExportDestination.objects.update(port=22)
     wrong = client.post(_page(one, "trust-host-key/"), {"host_key": "x"}, follow=True)
 
-    assert told(silent) == ["The server did not tell its host keys: nobody answers there."]
+    assert told(silent) == ["The server did not send its host keys: it does not respond."]
     assert told(wrong) == ["hostKey must be the type and base64 of a public key, as in known_hosts."]
 
 
@@ -259,8 +259,8 @@ def test_page_says_what_failed_last_until_something_arrives() -> None:
     failing = text_of(client.get(_page(one)))
     ExportDestination.objects.update(sent_at=NOW)
 
-    assert "The last file that could not be put there: it has no room left. Free up space there." in failing
-    assert "could not be put" not in text_of(client.get(_page(one)))
+    assert "The last upload failed: it has no space left. Free up space there." in failing
+    assert "The last upload failed" not in text_of(client.get(_page(one)))
 
 
 def test_destination_is_removed() -> None:

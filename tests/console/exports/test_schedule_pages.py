@@ -12,7 +12,7 @@ from apps.accounts.rules.roles import UserRole
 from apps.console.exports import labels
 from apps.exports.models import Export, ReportSchedule, ScheduleRun
 from apps.exports.models.destinations import UploadErrorCode
-from apps.exports.models.schedules import Outcome
+from apps.exports.models.schedules import RunOutcome
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.callers import api_with
@@ -126,7 +126,7 @@ def test_schedule_errors_are_shown_in_the_readers_language() -> None:
     twice = [buttons.post(f"{PAGE}{paused.pk}/pause/", follow=True) for _ in range(2)]
 
     assert response.status_code == 422
-    assert response.context["form"].errors["weekdays"] == ["Qué días de la semana debe tener al menos un día."]
+    assert response.context["form"].errors["weekdays"] == ["Días de la semana debe tener al menos un día."]
     assert told(twice[1]) == ["La programación ya está en pausa."]
 
 
@@ -154,13 +154,13 @@ def test_actions_are_done_and_refusals_are_said() -> None:
         found.append((action, response.status_code, told(response)))
 
     assert found == [
-        ("pause", 200, ["The schedule rests."]),
+        ("pause", 200, ["The schedule is paused."]),
         ("pause", 200, ["The schedule is already paused."]),
-        ("resume", 200, ["The schedule goes on."]),
+        ("resume", 200, ["The schedule is active again."]),
         ("resume", 200, ["The schedule is not paused."]),
-        ("run", 200, ["It is being made."]),
+        ("run", 200, ["The run has started."]),
         ("run", 200, ["A run is in progress."]),
-        ("unsubscribe", 200, ["You are sent no more of it."]),
+        ("unsubscribe", 200, ["You are unsubscribed."]),
         ("remove", 200, ["The schedule is removed."]),
     ]
     assert ReportSchedule.objects.count() == 0
@@ -177,7 +177,7 @@ def test_recipient_sees_it_and_may_leave_and_do_nothing_else() -> None:
     left, again = client.post(f"{at}unsubscribe/"), client.post(f"{at}unsubscribe/").status_code
 
     assert set(refused.values()) == {404}
-    assert "Send me no more" in seen
+    assert "Unsubscribe" in seen
     assert "Run now" not in seen
     assert (foreign, change, left.headers["Location"], again) == (404, 404, PAGE, 404)
     assert list(schedule.recipients.all()) == [owner]
@@ -195,7 +195,7 @@ def test_reader_who_is_bound_sees_the_report_of_an_owner_who_is_not_and_may_leav
 
     assert "Week" in listed
     assert "Rita Reader and one other" in seen
-    assert "Olga Owner" not in seen.partition("To whom")[2].partition("Kept by")[0]
+    assert "Olga Owner" not in seen.partition("To whom")[2].partition("Owner Olga")[0]
     assert left.headers["Location"] == PAGE
     assert list(schedule.recipients.all()) == [owner]
 
@@ -299,12 +299,12 @@ def test_list_and_page_take_as_many_queries_for_three_as_for_one(django_assert_n
 def test_empty_list_says_what_schedules_are_for_and_no_kind_is_made_up() -> None:
     client = visit(person(UserRole.ANALYST))
 
-    assert "Nothing is made by itself yet" in text_of(client.get(PAGE))
+    assert "No schedules yet" in text_of(client.get(PAGE))
     assert client.get(f"{PAGE}new/guess/").status_code == 404
     assert visit(person(UserRole.PLANNER)).get(f"{PAGE}new/export/").status_code == 403
 
 
-@pytest.mark.parametrize("code", [*Outcome.values, *UploadErrorCode.values])
+@pytest.mark.parametrize("code", [*RunOutcome.values, *UploadErrorCode.values])
 def test_every_outcome_is_said_with_what_to_do(code: str) -> None:
     for state in ("queued", "failed"):
         said = labels.run_badge(ScheduleRun(state=state, outcome=code))
