@@ -173,7 +173,7 @@ def test_right_header_does_not_excuse_a_token_in_the_query(api: TokenClient) -> 
     assert error_of(api.get(f"{SELF}?token=abc"))["code"] == "TOKEN_IN_QUERY"
 
 
-def test_leak_is_recorded_once_a_minute_and_of_known_tokens_alone(api: TokenClient) -> None:
+def test_leaked_known_token_is_recorded_once_a_minute(api: TokenClient) -> None:
     unknown = token_format.write(token_format.generate())
     AuditEntry.objects.create(
         at=dt.datetime(2020, 1, 1, tzinfo=dt.UTC),
@@ -261,7 +261,7 @@ def test_client_switched_off_in_the_admin_is_refused_at_once(
     authentication.authenticate(other.text, at=at)
 
 
-def test_without_the_call_to_forget_a_revoked_token_would_live_on(cached: None) -> None:
+def test_revoked_token_lives_on_without_cache_invalidation(cached: None) -> None:
     """The control of the test above: on_commit does not run here."""
     at = timezone.now()
     issued = tokens.issue(client_name="A", grant=tokens.Grant(role=TokenRole.AUDITOR), by=system(), at=at)

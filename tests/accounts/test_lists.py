@@ -49,7 +49,7 @@ def _named(response: Any) -> list[str]:
     return [one["view"].name for one in response.context["views"]]
 
 
-def test_columns_and_rows_are_kept_for_the_person_and_nobody_else() -> None:
+def test_list_preferences_belong_to_one_person() -> None:
     made.delivery(made.endpoint(), made.event())
     admin, other = visitor(), visitor()
     offered = ["status", "endpoint", "created", "attempts", "result", "next"]

@@ -66,7 +66,7 @@ def test_token_is_rotated_and_revoked(api: TokenClient) -> None:
 
 
 @override_settings(API_RATES={"read": (60, 60), "write": (60, 1)}, API_RATE_TOKENS=2)
-def test_token_without_writes_left_takes_nothing_from_its_address() -> None:
+def test_token_over_its_limit_does_not_count_for_the_address() -> None:
     hasty, patient = api_with(), api_with()
     body = {"role": "auditor"}
 

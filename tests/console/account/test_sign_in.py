@@ -57,7 +57,7 @@ def _actions() -> list[str]:
     return list(AuditEntry.objects.order_by("at", "id").values_list("action", flat=True))
 
 
-def test_password_signs_in_under_a_new_session_id_and_is_recorded(client: Client, person: User) -> None:
+def test_password_sign_in_gets_a_new_session_and_is_audited(client: Client, person: User) -> None:
     client.get(LOGIN)
     client.session["marker"] = 1
     before = client.session.session_key
@@ -198,7 +198,7 @@ def test_enrolling_opens_the_session_under_a_new_id(client: Client, settings: An
     assert _actions() == ["second_factor.added"]
 
 
-def test_password_session_of_somebody_with_a_factor_is_thrown_out(client: Client, person: User, settings: Any) -> None:
+def test_password_session_of_an_enrolled_person_is_ended(client: Client, person: User, settings: Any) -> None:
     settings.MFA_REQUIRED = True
     TOTP.activate(person, SEED)
     sign_in(client, person, second_factor=False)

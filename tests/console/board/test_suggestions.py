@@ -51,7 +51,7 @@ def _driver_ids(*rides: Ride) -> list[Any]:
     return [found[ride.pk] for ride in rides]
 
 
-def test_a_preview_names_drivers_with_reasons_and_changes_nothing(desk: Client) -> None:
+def test_preview_lists_drivers_and_changes_nothing(desk: Client) -> None:
     rides, driver = _rides(2), able()
     driven = factories.put_driver_on(factories.RideFactory.create(pickup_at=NOW + dt.timedelta(hours=9)), driver=driver)
     events = Event.objects.count()

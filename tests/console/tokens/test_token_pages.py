@@ -55,7 +55,7 @@ def test_pages_open_to_people_who_manage_tokens_alone(role: UserRole) -> None:
     assert (opened, posted) == (({200}, 302) if role == UserRole.ADMIN else ({403}, 403))
 
 
-def test_what_is_not_there_is_not_found_and_a_get_changes_nothing() -> None:
+def test_unknown_token_is_not_found_and_get_changes_nothing() -> None:
     client, token = visitor(), _token()
 
     assert client.get(f"{LIST}{uuid7()}/").status_code == 404
@@ -169,7 +169,7 @@ def test_unrestricted_client_token_has_all_of_its_role() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_by_its_field_and_nothing_is_issued(wrong: Any, errors: Any) -> None:
+def test_invalid_token_form_shows_errors_and_issues_nothing(wrong: Any, errors: Any) -> None:
     answer = visitor().post(ADD, GOOD | {"name": "kept"} | wrong)
 
     assert (answer.status_code, _errors(answer)) == (422, errors)
