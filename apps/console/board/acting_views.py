@@ -1,7 +1,8 @@
-"""What is done from the board: assign, unassign, release a will-call.
+"""Views that change one ride of the board: assign, unassign, and release a will-call.
 
-Each has an address of its own that works as a page; for a request of htmx the same answers are fragments, and what was
-done is told by an event of the page (HX-Trigger) that carries how to undo it.
+Each view has its own URL and works as a full page.  For an htmx request (header `HX-Request`) it returns the inner
+template only, and reports the outcome of a POST by an event in `HX-Trigger`: `carelane:done` or `carelane:refused`.
+The event `carelane:done` carries the URL and form values that undo the action; `undo` is null if there is no undo.
 """
 
 import json
@@ -45,7 +46,7 @@ from lib.errors import DomainError, NotFound, StaleVersion
 from lib.scopes import Scope
 
 STALE: Final = 409
-UNDONE: Final = "replanned"  # the reason of taking back an assignment made by mistake a moment ago
+UNDONE: Final = "replanned"  # reason code of an undone assignment
 _NAMES: Final = {
     "driverId": "driver_id",
     "vehicleId": "driver_id",
@@ -57,7 +58,7 @@ _NAMES: Final = {
 
 
 class Before(NamedTuple):
-    """Who drove a ride before it was changed."""
+    """Driver and vehicle of a ride before a change, for the undo."""
 
     driver_id: UUID | None
     vehicle_id: UUID | None
@@ -66,7 +67,7 @@ class Before(NamedTuple):
 @require_safe
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Show one ride of the board: what a dispatcher decides by, and what can be done."""
+    """Show one ride: the facts for a dispatch decision, and the allowed actions.  Writes an audit entry."""
     by = principal_of(request)
     found = ride_in_reach(ride_id, by)
     record_read(
@@ -92,7 +93,11 @@ def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Choose who drives a ride, from all drivers ranked with reasons; hard rules refuse, soft ones ask why."""
+    """Assign a driver, or list all drivers, ranked, with the rules that they violate.
+
+    A hard violation refuses the assignment; a soft violation needs an override reason.  An invalid form and a violation
+    return 422, a stale version 409.  The list of drivers writes an audit entry.
+    """
     by, now = principal_of(request), timezone.now()
     found = ride_in_reach(ride_id, by)
     if request.method != "POST":
@@ -122,7 +127,7 @@ def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Take the driver off, and say why."""
+    """Unassign the driver, with a reason code.  An invalid form returns 422, a stale version 409."""
     by = principal_of(request)
     found = ride_in_reach(ride_id, by)
     if request.method != "POST":
@@ -149,7 +154,7 @@ def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Release a will-call: the rider is ready now.  Repeating it changes nothing."""
+    """Release a will-call ride: the rider is ready now.  Idempotent."""
     try:
         done = will_call.mark_ready(ride_id=ride_id, ready_source="phone", by=principal_of(request), at=timezone.now())
     except NotFound:
@@ -219,7 +224,7 @@ def _option(one: Candidate, chosen: str) -> dict[str, Any]:
 
 
 def _refused(request: HttpRequest, found: Ride, form: AssignForm, refusal: DomainError) -> HttpResponse:
-    """Answer a refusal: rules with their reasons beside the form, a stale copy with what to do."""
+    """Return violations and field errors on the form (422); a stale version or invalid transition as 409."""
     if isinstance(refusal, StaleVersion | InvalidTransition):
         return _stale(request, refusal)
     against: list[Violation] = []
@@ -237,7 +242,7 @@ def _stale(request: HttpRequest, refusal: DomainError) -> HttpResponse:
 
 
 def _told(request: HttpRequest, said: str, *, status: int) -> HttpResponse:
-    """Tell of what was not done: by an event of the page, or on the board."""
+    """Report an error: to htmx as an event, otherwise as a message on the board."""
     if _is_fragment(request):
         return _event("carelane:refused", {"message": said}, status=status)
     messages.error(request, said)
@@ -259,7 +264,7 @@ def _event(name: str, detail: dict[str, Any], *, status: int) -> HttpResponse:
 
 
 def _undo_of_assigning(done: Ride, before: Before) -> dict[str, Any]:
-    """Say what takes an assignment back: the driver of before, or none."""
+    """Return the request that undoes an assignment: assign the previous driver, or unassign if there was none."""
     if before.driver_id is None:
         return {
             "url": reverse("board_unassign", args=[done.pk]),
@@ -277,7 +282,7 @@ def _put_back(done: Ride, before: Before) -> dict[str, Any]:
         "version": done.version,
         "driver_id": str(before.driver_id),
         "vehicle_id": str(before.vehicle_id),
-        "override_reason": "As it was before",  # is stored: the same in every language
+        "override_reason": "As it was before",  # stored in the database: not translated
     }
     return {"url": reverse("assign_ride", args=[done.pk]), "values": values}
 
@@ -287,7 +292,7 @@ def _is_fragment(request: HttpRequest) -> bool:
 
 
 def _rendered(request: HttpRequest, name: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
-    """Render a page of one ride, or for htmx just what stands in it."""
+    """Render a page of one ride; for htmx only its inner template."""
     context |= {"inside": f"dispatch/{name}.html"}
     template = context["inside"] if _is_fragment(request) else "dispatch/ride_page.html"
     return render(request, template, context, status=status)

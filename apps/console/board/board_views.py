@@ -1,4 +1,9 @@
-"""The dispatch board: a day as a timeline or a list, and the parts of it that have changed."""
+"""The dispatch board: a service day as a timeline, a list or a map, and partial updates of it.
+
+`show` renders the page.  When rides or drivers change, the page requests `changes` with their ids, and gets the
+affected driver rows, the queue and the counters.  Both views read whole driver rows first and filter afterwards, so
+that a driver who is busy with a ride outside the filter does not look free.
+"""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,14 +39,14 @@ from lib.clocks import clock
 from lib.listing import DOWN, spelled
 from lib.scopes import Scope
 
-# Rides and drivers named by one question for changes; beyond it, everything is asked for.  In an address of 2.7 kB.
+# Ids in one request for changes; with more, all rows are requested.  It keeps the URL below 2.7 kB.
 MOST_CHANGED: Final = 60
 
 
 @require_safe
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def show(request: HttpRequest) -> HttpResponse:
-    """Show a service day: lanes of drivers, and what waits for one."""
+    """Show a service day: the rows of drivers, and the rides that wait for a driver.  Writes an audit entry."""
     reader = reader_of(request)
     page = page_of(request, reader)
     axis = Axis(page.day, reader.zone.key)
@@ -83,9 +88,11 @@ def show(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def changes(request: HttpRequest) -> HttpResponse:
-    """Answer what changes may have touched of a day: the lanes of the rides and drivers named, the queue, the counters.
+    """Return the parts of a day that may have changed: driver rows, the queue and the counters.
 
-    Without names, all of it.  A lane that is asked for and no longer there is answered as gone.
+    The query parameters `ride` and `driver` name ids: only the rows of these drivers and of the drivers of these rides
+    are returned.  Without ids, or with more than `MOST_CHANGED`, returns all rows.  A requested row that no longer
+    exists is listed in `gone`.  Writes an audit entry.
     """
     reader = reader_of(request)
     page = page_of(request, reader)
@@ -102,7 +109,7 @@ def changes(request: HttpRequest) -> HttpResponse:
 
 
 def _ids(request: HttpRequest, name: str) -> set[UUID]:
-    """Read ids out of the address; what is no id names nothing."""
+    """Return the UUIDs of a query parameter; ignores invalid values."""
     found = set()
     for text in request.GET.getlist(name):
         try:
@@ -113,7 +120,7 @@ def _ids(request: HttpRequest, name: str) -> set[UUID]:
 
 
 def _parts(found: Board, page: Page, reader: Reader) -> dict[str, Any]:
-    """Lay out what the page and its changes have in common."""
+    """Return the context that the page and its partial updates share."""
     queue = [one for one in found.waiting if labels.state_of(one.ride) != "will-call"]
     will_calls = [one for one in found.waiting if labels.state_of(one.ride) == "will-call"]
     late_waiting = sum(1 for one in queue if one.late)
@@ -143,7 +150,7 @@ def _passes(lane: Lane, show: str) -> bool:
 
 
 def _rows(found: Board, page: Page, reader: Reader) -> Sequence[dict[str, Any]]:
-    """Lay the rides of the lanes and the queue out for the list; equals stand in the order of their begin."""
+    """Return the rides of the driver rows and the queue as sorted list rows; ties are in order of start time."""
     taken = [(one, lane) for lane in found.lanes for one in lane.shown if not one.is_context]
     waiting = [(one, None) for one in found.waiting]
     rows: Iterable[tuple[BoardRide, Lane | None]] = sorted(
@@ -157,7 +164,7 @@ def _rows(found: Board, page: Page, reader: Reader) -> Sequence[dict[str, Any]]:
     return sorted(laid, key=_SORTED_BY[by], reverse=down)
 
 
-# Nobody who drives comes before everybody.
+# Rides without a driver (name "") come first.
 _SORTED_BY: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
     "rider": lambda row: row["name"].lower(),
     "status": lambda row: list(labels.STATES).index(row["state"]),

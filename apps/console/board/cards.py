@@ -1,4 +1,4 @@
-"""A ride as a card of the queue or a row of a list."""
+"""Template contexts of a ride: a card of the queue, and a row of a list."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from apps.rides.labels import driver_name
 
 
 def card(one: BoardRide, reader: Reader) -> dict[str, Any]:
-    """Say of a ride what a dispatcher decides by."""
+    """Return the context of a card.  Names and places are limited to what the reader may see."""
     ride = one.ride
     mark, moves = labels.kind_of(ride)
     waits = labels.state_of(ride) == "will-call"
@@ -31,7 +31,7 @@ def card(one: BoardRide, reader: Reader) -> dict[str, Any]:
 
 
 def row(one: BoardRide, lane: Lane | None, reader: Reader) -> dict[str, Any]:
-    """Say the same, with the state in words and who drives."""
+    """Return the context of a list row: a card with status label, driver and unit; `lane` is None without a driver."""
     return {
         **card(one, reader),
         "state_words": labels.STATES[labels.state_of(one.ride)],

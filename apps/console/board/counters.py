@@ -1,4 +1,4 @@
-"""What a dispatcher keeps an eye on, counted: on the board, and for lead dispatchers on top of the exceptions desk."""
+"""Counters of a service day: on the board, and for lead dispatchers above the exceptions page."""
 
 from typing import Any, Final
 
@@ -28,7 +28,10 @@ _PLAIN: Final = (
 
 
 def counters(found: Figures, page: Page) -> list[dict[str, Any]]:
-    """Lay the figures of a day out, with links to what is counted where the board can be filtered by it."""
+    """Return the counters of a day as template context.
+
+    The first three link to the board filtered by them; the link of the active filter removes it.
+    """
     counted = {"waiting": found.waiting, "will-call": found.will_calls, "late": found.late}
     chosen = page.show
     links = [
@@ -51,12 +54,15 @@ def counters(found: Figures, page: Page) -> list[dict[str, Any]]:
 @require_safe
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def today(request: HttpRequest) -> HttpResponse:
-    """Show today's counters alone, as the exceptions desk fetches them when something has changed."""
+    """Return today's counters as a fragment, which the exceptions page fetches again after a change."""
     return HttpResponse(_rendered(request))
 
 
 def strip(request: HttpRequest) -> str:
-    """Give today's counters to whose work starts at the exceptions desk: lead dispatchers.  Two queries for them."""
+    """Return today's counters as HTML for lead dispatchers, who start on the exceptions page; "" for others.
+
+    Two queries for lead dispatchers, who are the users that may correct rides and assign drivers.
+    """
     by = principal_of(request)
     return _rendered(request) if by.has_scope(Scope.RIDES_CORRECT) and by.has_scope(Scope.ASSIGNMENTS_WRITE) else ""
 

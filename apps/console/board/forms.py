@@ -1,4 +1,4 @@
-"""What the board is told: who drives, who no longer does, and of which rides."""
+"""Forms of the board: assign and unassign a driver, for one ride or a selection of rides."""
 
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -11,12 +11,12 @@ from apps.dispatch.services.planning import Accepted, Chosen
 from apps.rides.queries import reason_codes
 from apps.rides.rules.lifecycle import ReasonList
 
-MOST_CHOSEN: Final = 100  # rides of one selection
-MOST_ACCEPTED: Final = 400  # suggestions of one preview
+MOST_CHOSEN: Final = 100  # rides in one selection
+MOST_ACCEPTED: Final = 400  # suggestions in one preview
 
 
 class AssignForm(forms.Form):
-    """Who drives a ride.  `vehicle_id` may be left out: the one that the driver has then."""
+    """Assignment of a driver; without `vehicle_id`, with the vehicle that the driver has at the time of the ride."""
 
     driver_id = forms.UUIDField(label=_("Driver"), error_messages={"required": _("Choose a driver.")})
     vehicle_id = forms.UUIDField(label=_("Vehicle"), required=False, widget=forms.HiddenInput)
@@ -28,8 +28,6 @@ class AssignForm(forms.Form):
 
 
 class TakeOffForm(forms.Form):
-    """Why a driver is taken off."""
-
     reason_code = forms.ChoiceField(label=_("Reason"))
     note = forms.CharField(label=_("Note"), required=False, max_length=500, widget=forms.TextInput)
     version = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
@@ -40,7 +38,7 @@ class TakeOffForm(forms.Form):
 
 
 class SelectionForm(forms.Form):
-    """Several rides at once, each as `id:version`; either a driver, or why those who drive are taken off."""
+    """Selected rides, each as `id:version`; assigns `driver_id` to all, or unassigns all with `reason_code`."""
 
     ride = forms.CharField()
     driver_id = forms.UUIDField(label=_("Driver"), required=False)
@@ -62,7 +60,7 @@ class SelectionForm(forms.Form):
 
 
 def choose_reason(form: forms.Form) -> None:
-    """Offer the reasons for which a driver is taken off, the operator's own among them."""
+    """Set the choices of `reason_code`: unassign reasons, including the operator's own."""
     cast(forms.ChoiceField, form.fields["reason_code"]).choices = reason_codes.offered(ReasonList.UNASSIGN)
 
 
@@ -72,10 +70,10 @@ def _chosen(text: str) -> Chosen:
 
 
 def accepted(texts: Sequence[str]) -> list[Accepted]:
-    """Read suggestions that come back, each as `ride:version:driver:vehicle`.
+    """Parse accepted suggestions, each as `ride:version:driver:vehicle`.
 
     Raises:
-        ValueError: there is none, there are too many, or one is none of ours.
+        ValueError: the list is empty or longer than `MOST_ACCEPTED`, or a suggestion is malformed.
     """
     if not 0 < len(texts) <= MOST_ACCEPTED:
         raise ValueError("too few, or too many")

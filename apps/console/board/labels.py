@@ -1,4 +1,4 @@
-"""Labels of bars, cards and rows of the board."""
+"""Labels and CSS classes of bars, cards and rows of the board."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,7 +18,7 @@ from apps.rides.rules.lifecycle import BY_ACTION, Action, RideStatus
 
 Text = str | Promise
 
-# How a rider moves, in one word and the class that its mark has: what decides over the vehicle.
+# CSS class of the mark ("" for no mark) and label by mobility, which decides about the vehicle.
 KINDS: Final[Mapping[str, tuple[str, Text]]] = {
     Mobility.AMBULATORY: ("", gettext_lazy("Walks")),
     Mobility.AMBULATORY_ASSIST: ("", gettext_lazy("Walks with help")),
@@ -39,11 +39,11 @@ STATES: Final[Mapping[str, Text]] = {
     "arrived": gettext_lazy("At the pickup"),
     "on-board": gettext_lazy("On board"),
 }
-# Statuses in which a ride can be given to a driver, or to another one.
+# Statuses in which a ride can be assigned or reassigned.
 ASSIGNABLE: Final = frozenset(
     status for status in RideStatus for action in (Action.ASSIGN, Action.REASSIGN) if (status, action) in BY_ACTION
 )
-# What stands against drivers, in few words: how many of them, and why.
+# Short labels of violations, for the number of drivers with each.
 AGAINST: Final[Mapping[ViolationCode, Text]] = {
     ViolationCode.DRIVER_INACTIVE: gettext_lazy("not active"),
     ViolationCode.VEHICLE_OUT_OF_SERVICE: gettext_lazy("vehicle out of service"),
@@ -69,12 +69,12 @@ _STATE_OF: Final = {
 
 
 def state_of(ride: Ride) -> str:
-    """Name the state of an open ride by the class that shows it; one that waits for its release is not unassigned."""
+    """Return the CSS class for the state of an open ride; `will-call` while the ride waits for its release."""
     return "will-call" if awaits_release(ride) else _STATE_OF[RideStatus(ride.status)]
 
 
 def kind_of(ride: Ride) -> tuple[str, str]:
-    """Give the class and the word of how the rider moves."""
+    """Return the CSS class and the label of the rider's mobility."""
     mark, word = KINDS[ride.accommodation["mobility"]]
     return mark, str(word)
 
@@ -84,7 +84,7 @@ def way(ride: Ride, to: Disclosure) -> str:
 
 
 def lateness(shown: BoardRide) -> str:
-    """Say how late a ride is, or will be; nothing where it is in time."""
+    """Return the current or forecast lateness as text; "" if the ride is on time."""
     if not shown.late:
         return ""
     if shown.is_late:
@@ -94,7 +94,7 @@ def lateness(shown: BoardRide) -> str:
 
 
 def against(counted: Mapping[ViolationCode, int]) -> str:
-    """Say what stands against all drivers, the most frequent first; where there is no driver, that."""
+    """Summarize the violations with the number of drivers each, most frequent first, or that no driver is active."""
     if not counted:
         return _("No driver is active.")
     most_first = sorted(counted.items(), key=lambda one: (-one[1], one[0]))

@@ -1,4 +1,4 @@
-"""What the board's map shows: where riders wait and are going, where drivers were seen, and the facilities."""
+"""Points of the board's map: pickups and drop-offs of rides, last positions of drivers, and facilities."""
 
 import datetime as dt
 from typing import Any, Final
@@ -12,12 +12,15 @@ from apps.organizations.models import Facility
 from apps.riders.labels import rider_name
 from apps.rides.labels import driver_name
 
-SEEN_WITHIN: Final = dt.timedelta(hours=2)  # an older place says nothing of where a driver is
+SEEN_WITHIN: Final = dt.timedelta(hours=2)  # an older position does not tell where the driver is now
 Point = dict[str, Any]
 
 
 def points(found: Board, reader: Reader) -> dict[str, list[Point]]:
-    """Lay the points of a day out for the script that draws them; what has no coordinates is left out.  One query."""
+    """Return the points of a day for the map script, with coordinates in degrees.  One query.
+
+    Leaves out rides, drivers and facilities without coordinates, and drivers without a position in `SEEN_WITHIN`.
+    """
     driven = (one for lane in found.lanes for one in lane.shown if not one.is_context)
     in_time = sorted([*found.waiting, *driven], key=_begins)
     return {

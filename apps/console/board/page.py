@@ -1,4 +1,4 @@
-"""What a page of the board is asked for, by its address, and by whom."""
+"""State of a board page, parsed from its URL: day, view, filters and sort order; and its reader."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -41,14 +41,18 @@ LIST: Final = Listing(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page of the board is asked for, by its address."""
+    """Day, view, filters and sort order of a board page.
+
+    `today` is the current service day in the reader's zone; `view` a key of `VIEWS`; `show` a key of `SHOWS`; `within`
+    the filter by facility, provider and time zone.
+    """
 
     day: dt.date
     today: dt.date
     view: str
     show: str
     within: BoardFilter = field(default_factory=BoardFilter)
-    sort: str = LIST.usual  # of the list
+    sort: str = LIST.usual  # of the list view
 
     @property
     def is_today(self) -> bool:
@@ -56,12 +60,12 @@ class Page:
 
     @classmethod
     def today_of(cls, reader: Reader) -> Self:
-        """Give the whole of today, as a timeline."""
+        """Return the page of today: the timeline without filters."""
         today = service_day(reader.at, reader.zone.key)
         return cls(day=today, today=today, view="timeline", show="")
 
     def asked(self, **changes: Any) -> dict[str, str]:
-        """Say what is asked for, but for the order of the list; what a page shows anyway is not said."""
+        """Return the query parameters without the sort order; omits default values.  `changes` override values."""
         part = {"facility": self.within.facility_id, "provider": self.within.provider_id, "zone": self.within.zone}
         values = {"day": self.day, "view": self.view, "show": self.show, **part, **changes}
         usual = {"day": self.today, "view": "timeline"}
@@ -74,13 +78,13 @@ class Page:
 
 
 def reader_of(request: HttpRequest) -> Reader:
-    """Name the reader; who looks at one zone alone sees its clocks, and its day."""
+    """Return the reader; a valid `zone` in the URL replaces the user's time zone for all times and the day."""
     zone = _zone(request.GET.get("zone", ""))
     return Reader(by=principal_of(request), zone=ZoneInfo(zone) if zone else zone_of(request), at=timezone.now())
 
 
 def page_of(request: HttpRequest, reader: Reader) -> Page:
-    """Read the day, the view and the filter out of the address; what is none of them is today, whole, as a timeline."""
+    """Parse the URL; a missing or invalid value becomes the default: today, all rides, timeline."""
     today = service_day(reader.at, reader.zone.key)
     asked = request.GET
     return Page(

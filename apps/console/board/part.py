@@ -1,4 +1,4 @@
-"""What the board is narrowed to, as a small form, and what takes it back."""
+"""The filter form of the board, and the links that remove its filters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +11,10 @@ from apps.dispatch.queries.narrowing import Choices
 
 
 def parts(page: Page, offered: Choices) -> dict[str, Any]:
-    """Lay out by what a day can be narrowed: fields that leave a choice, or in which one was made.
+    """Return the context of the filter form: the fields with more than one option or with a selected value.
 
-    `chosen` has what is asked for, with the address without it; `kept` what else the address says.
+    `chosen` lists the active filters, each with the URL without it; `kept` holds the other query parameters, for hidden
+    inputs of the form.
     """
     within = page.within
     fields = [

@@ -1,4 +1,4 @@
-"""The run sheet of a driver's day as a file to print."""
+"""The run sheet of a driver's day as a PDF for printing."""
 
 from uuid import UUID
 
@@ -21,7 +21,10 @@ from lib.scopes import Scope
 @require_safe
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
-    """Answer a driver's day as a PDF; each one is in the trail, and says on every page for whom it was made."""
+    """Return a driver's day as a PDF; 404 if the driver has neither a shift nor a ride on that day.
+
+    Each PDF writes an audit entry, and every page names the user for whom it was made.
+    """
     reader = reader_of(request)
     page = page_of(request, reader)
     axis = Axis(page.day, reader.zone.key)

@@ -1,4 +1,4 @@
-"""One driver's day: what they drive in the order of time, their break, and all of it taken off at once."""
+"""A driver's day: the rides in order of time, breaks, and a form that unassigns all rides at once."""
 
 from uuid import UUID
 
@@ -24,7 +24,10 @@ from lib.scopes import Scope
 @require_safe
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
-    """Show what a driver has still to drive on a day, with shift, leave and vehicle; a free day is no page."""
+    """Show a driver's open rides of a day, with shift, leave and vehicle.  Writes an audit entry.
+
+    Returns 404 if the driver has neither a shift nor a ride on that day, or is not visible to the reader.
+    """
     reader = reader_of(request)
     page = page_of(request, reader)
     found = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at, driver_ids={driver_id})
@@ -56,7 +59,7 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def pause(request: HttpRequest, driver_id: UUID) -> HttpResponse:
-    """Note that a driver takes a break, or is back from it."""
+    """Record the start or the end of a driver's break."""
     reader = reader_of(request)
     begins = request.POST.get("on_break") == "on"
     changes = {"on_break": begins}

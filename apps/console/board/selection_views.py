@@ -1,4 +1,4 @@
-"""A selection of rides: all of them to one driver, or all of them off."""
+"""Bulk actions on selected rides: assign one driver to all of them, or unassign all of them."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from lib.scopes import Scope
 @require_POST
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def act(request: HttpRequest) -> HttpResponse:
-    """Do one thing to every ride of a selection; those that refuse stay as they were, and it is said why."""
+    """Assign or unassign each selected ride on its own: a refused ride stays unchanged and is listed with reasons."""
     form = SelectionForm(request.POST)
     if not form.is_valid():
         return _again(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
@@ -47,7 +47,10 @@ def act(request: HttpRequest) -> HttpResponse:
 
 
 def answered(request: HttpRequest, outcomes: list[Outcome], *, to: str = "back") -> HttpResponse:
-    """Say what became of several rides: on the page that the form names, or by name where some stayed as they were."""
+    """Report the outcomes of several rides: redirect, or list the refused rides with their reasons (422).
+
+    `to` is the form field that holds the URL of the redirect, see `back`.
+    """
     done = sum(one.ride is not None for one in outcomes)
     refused = [one for one in outcomes if one.refusal is not None]
     if done:
@@ -79,7 +82,7 @@ def _again(request: HttpRequest, said: str) -> HttpResponse:
 
 
 def back(request: HttpRequest, name: str = "back") -> str:
-    """Give the page of the board that the form came from, or the board."""
+    """Return the URL in a form field if it belongs to the board, else the board's URL: no open redirect."""
     asked = request.POST.get(name, "")
     inside = asked.startswith(reverse("board")) and url_has_allowed_host_and_scheme(asked, allowed_hosts=None)
     return asked if inside else reverse("board")

@@ -1,4 +1,4 @@
-"""Drivers suggested for rides that wait: shown first, and given to the rides by whoever accepts them."""
+"""Suggested drivers for unassigned rides: a preview, then the assignment of the accepted suggestions."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -34,7 +34,7 @@ from lib.scopes import Scope
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def suggestions(request: HttpRequest) -> HttpResponse:
-    """Show whom the rides of a day could be given to, all that wait or those of a selection; nothing is changed."""
+    """Show suggested drivers for all waiting rides of a day or for selected rides.  Writes only an audit entry."""
     reader = reader_of(request)
     page = page_of(request, reader)
     chosen = _chosen(request)
@@ -64,9 +64,9 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 @require_POST
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def accept(request: HttpRequest) -> HttpResponse:
-    """Give rides to those who were suggested: all of them, or the one whose button was pressed.
+    """Assign the suggested drivers: all of them, or the suggestion whose button was pressed (`one`).
 
-    What has changed since the suggestions were made stays as it is, and is named.
+    A ride that changed after the preview stays unchanged and is listed with the reason.
     """
     one = request.POST.getlist("one")
     try:
@@ -79,7 +79,7 @@ def accept(request: HttpRequest) -> HttpResponse:
 
 
 def _chosen(request: HttpRequest) -> Collection[UUID] | None:
-    """Read the rides of a selection, each as `id:version`; None: nothing is selected, which means all that wait."""
+    """Return the selected rides, each posted as `id:version`; None without a selection: all waiting rides."""
     if not request.POST.getlist("ride"):
         return None
     found = set()
@@ -108,7 +108,7 @@ def _row(one: Suggestion, found: Preview, reader: Reader) -> dict[str, Any]:
 
 
 def _drivers(found: Preview, reader: Reader) -> list[dict[str, Any]]:
-    """Say for whom something would change, and how much they would drive that day then."""
+    """Return the drivers with suggestions, by name, with their number of rides on that day before and after."""
     given = Counter(one.driver_id for one in found.plan.suggestions)
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Addresses below /console/board/."""
+"""URLs below /console/board/."""
 
 from django.urls import path
 
