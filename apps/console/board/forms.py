@@ -28,6 +28,8 @@ class AssignForm(forms.Form):
 
 
 class TakeOffForm(forms.Form):
+    """Reason and note of an unassignment; `version` is the ride's version on the page."""
+
     reason_code = forms.ChoiceField(label=_("Reason"))
     note = forms.CharField(label=_("Note"), required=False, max_length=500, widget=forms.TextInput)
     version = forms.IntegerField(min_value=0, widget=forms.HiddenInput)

@@ -1,4 +1,9 @@
-"""What a visit of the booking desk is about, read from the address or from the form as it stands."""
+"""State of the booking form: parsed from the URL or the posted form, with defaults from the session.
+
+`desk_of` builds the `Desk` of a request: facility, purpose and rider.  `form_begun` opens a new form with the defaults
+of the desk.  `form_continued` reopens a posted form after a button, and resets the fields that the button changes.
+`remember` stores facility and unit in the session after a booking.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,18 +22,20 @@ from apps.riders.models import Rider
 from lib.access import Principal
 from lib.ids import uuid7, uuid_or_none
 
-# In the session: where this person booked last, and the unit that asked.  Nothing about riders.
+# Session key: facility and unit of the last booking.  The session holds no data about riders.
 REMEMBERED: Final = "carelane_booking_desk"
-# What a reason decides; a change of the reason, of the facility or of the rider begins these anew.
+# Fields with defaults from the purpose, see `form_continued`.
 _OF_REASON: Final = ("when", "way_back", "pickup_from", "dropoff_at")
 _NOT_KEPT: Final = ("q", "somebody_else", "allow_duplicate", "facility")
 
 
 def desk_of(request: HttpRequest, said: Mapping[str, Any], *, do: str, now: datetime) -> Desk:
-    """Read what is said; `do` is the button that was pressed, "" for the one that books.  Seven queries at most.
+    """Build the desk from query parameters or a posted form.  At most seven queries.
+
+    `do` is the pressed button, with its argument after a colon (`pick:<rider>`); "" is the button that books.
 
     Raises:
-        Http404: the rider or the facility is absent or out of reach.
+        Http404: the rider or the facility does not exist or is not visible to the user.
     """
     by = principal_of(request)
     facilities = tuple(Facility.objects.visible_to(by).filter(active=True).order_by("name", "pk"))
@@ -40,7 +47,7 @@ def desk_of(request: HttpRequest, said: Mapping[str, Any], *, do: str, now: date
     is_new = asked == "new" or (bool(said.get("is_new")) and asked not in ("pick", "known"))
     return Desk(
         by=by,
-        name=str(request.user.name),  # type: ignore[union-attr]  # pages are behind the sign-in
+        name=str(request.user.name),  # type: ignore[union-attr]  # the views require a login
         preset_key=key if key in PRESETS else usual_at(facility.kind if facility else ""),
         facility=facility,
         facilities=facilities,
@@ -73,12 +80,16 @@ def _rider(rider_id: str, by: Principal) -> riders.RiderRecord:
 
 
 def form_begun(request: HttpRequest, desk: Desk) -> BookingForm:
-    """Open the form with what is usual here.  One query where nobody has booked from here in this session."""
+    """Return a new form with default values.  One query without a remembered unit of this facility."""
     return BookingForm(desk=desk, initial={"key": uuid7(), **_usual(request, desk)})
 
 
 def form_continued(request: HttpRequest, desk: Desk, said: Mapping[str, Any], *, do: str) -> BookingForm:
-    """Open the form again with what stood in it, but for what the button that was pressed decides."""
+    """Return an unbound form with the posted values, except those that the pressed button resets.
+
+    A change of the purpose or facility resets times and places, a change of the rider only the places; a typed address
+    always stays.  A change of the facility also resets unit and entrance.
+    """
     asked = do.partition(":")[0]
     begins_anew = asked in ("preset", "facility", "pick", "forget", "new", "known")
     form = BookingForm(desk=desk)
@@ -90,7 +101,7 @@ def form_continued(request: HttpRequest, desk: Desk, said: Mapping[str, Any], *,
             if asked not in ("preset", "facility") and not of_place:
                 continue
             if of_place and kept.get(name) == TYPED:
-                continue  # somebody has typed an address
+                continue  # a typed address stays
             kept.pop(name, None)
     if asked == "facility":
         of_the_other = ("unit", "unit_phone", "entrance")
@@ -108,7 +119,10 @@ def _said(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _usual(request: HttpRequest, desk: Desk) -> dict[str, Any]:
-    """Say who asks for a discharge: the unit that asked last, or the one that the facility lists; and the reader."""
+    """Return the defaults: facility, the user as planner, and the unit.
+
+    The unit is that of the last booking at this facility in the session, else the one in the facility's contacts.
+    """
     facility_id = desk.facility.pk if desk.facility else None
     last = request.session.get(REMEMBERED, {})
     unit = {name: last[name] for name in ("unit", "unit_phone") if last.get("facility") == str(facility_id)}
@@ -119,12 +133,12 @@ def _usual(request: HttpRequest, desk: Desk) -> dict[str, Any]:
 
 def _listed_unit(facility_id: UUID) -> dict[str, str]:
     rows = Contact.objects.filter(facility_id=facility_id, role__in=("unit", "charge_nurse"))
-    first = rows.order_by("-role", "name", "pk").first()  # a unit before its nurse
+    first = rows.order_by("-role", "name", "pk").first()  # "unit" before "charge_nurse"
     return {"unit": first.name[:50], "unit_phone": first.phone} if first else {}
 
 
 def remember(request: HttpRequest, form: BookingForm) -> None:
-    """Keep for the next booking of this session where this one was made."""
+    """Store facility and unit of a booking in the session, as defaults of the next one."""
     desk = form.desk
     if desk.facility is not None:
         said = {"unit": form.cleaned_data["unit"], "unit_phone": form.cleaned_data["unit_phone"]}

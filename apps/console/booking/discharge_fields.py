@@ -1,4 +1,4 @@
-"""The part of the booking form that is about a discharge: where the patient waits, who takes them in, what is there."""
+"""Discharge fields of the booking form: pickup point, contacts, receiving person and checklist."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from apps.organizations.models import Entrance, Facility
 from apps.rides import pickup_points
 from lib.console_forms import choose
 
-# Lines of the checklist by their fields: `item_order_signed` is `orderSigned` of the API.
+# Checklist items of the API by form field: `item_order_signed` is `orderSigned`.
 ITEMS: Final[Mapping[str, str]] = {
     "item_" + "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key): key
     for key in ride_labels.CHECKLIST
@@ -26,7 +26,10 @@ def _of_words(words: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 class DischargePart(forms.Form):
-    """A discharge from hospital: where the patient waits, and whom to ask."""
+    """Fields of a hospital discharge.
+
+    `received_until` is the instant of `receiving_by`; the booking form sets it when it validates.
+    """
 
     unit = forms.CharField(label=gettext_lazy("Unit"), required=False, max_length=50)
     unit_phone = PhoneField(label=gettext_lazy("Phone of the unit"), required=False)
@@ -68,12 +71,12 @@ class DischargePart(forms.Form):
             self.fields[name] = forms.BooleanField(label=cast(str, ride_labels.CHECKLIST[key]), required=False)
 
     def offer_entrances(self, facility: Facility | None) -> None:
-        """Offer the doors of the facility that asks.  One query where there is one."""
+        """Set the choices of `entrance` to the entrances of the facility.  One query, none without a facility."""
         doors = [] if facility is None else Entrance.objects.filter(facility=facility).order_by("name", "pk")
         choose(self, "entrance", [(door.pk, door.name) for door in doors], first=gettext_lazy("Not said"))
 
     def discharge(self) -> dict[str, Any]:
-        """Give the discharge in the API's shape, without what is not said."""
+        """Return the discharge in the API's shape, without empty values."""
         said = self.cleaned_data
         planner = {"name": said["planner_name"], "phone": said["planner_phone"]}
         until = self.received_until
@@ -95,7 +98,7 @@ class DischargePart(forms.Form):
         }
         return {key: value for key, value in given.items() if value}
 
-    # What the page shows of it
+    # For the template
 
     @property
     def more_discharge(self) -> list[forms.BoundField]:
@@ -107,7 +110,7 @@ class DischargePart(forms.Form):
 
     @property
     def more_discharge_says(self) -> str:
-        """Say what is filled in, while it is folded away."""
+        """Summarize the filled-in fields of the collapsed section: entrance, receiving person, checked items."""
         doors = dict(self.fields["entrance"].choices)  # type: ignore[attr-defined]  # a ChoiceField
         door = self["entrance"].value()
         ticked = [str(one.label) for one in self.checklist_items if one.value()]

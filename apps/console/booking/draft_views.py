@@ -1,4 +1,4 @@
-"""Pages of bookings that are begun: the list, keeping one as it stands, throwing one away."""
+"""Views of booking drafts: list, save and discard."""
 
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from lib.scopes import Scope
 @require_safe
 @require_scope(Scope.RIDES_WRITE)
 def book_drafts(request: HttpRequest) -> HttpResponse:
-    """List what the reader has begun.  Three queries, for any number of drafts, and the row of the look."""
+    """List the user's drafts.  Three queries for any number of drafts, and an audit entry if they name riders."""
     by = principal_of(request)
     rows, riders = form_drafts.rows(queries.own(by), by)
     if riders:
@@ -34,7 +34,11 @@ def book_drafts(request: HttpRequest) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE)
 def keep_draft(request: HttpRequest) -> HttpResponse:
-    """Keep the form as it stands: by its button, which leads to the list, or by itself, which is told when."""
+    """Save the posted form as a draft, without validation.
+
+    The button redirects to the list of drafts.  Autosave (`by_itself`) gets the time as plain text, or an empty text if
+    the ride is already booked.
+    """
     by, now = principal_of(request), timezone.now()
     key = uuid_or_none(request.POST.get("key"))
     by_itself = "by_itself" in request.POST
@@ -57,7 +61,7 @@ def keep_draft(request: HttpRequest) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE)
 def discard_draft(request: HttpRequest, draft_id: UUID) -> HttpResponse:
-    """Throw a draft away."""
+    """Delete a draft; 404 if the user has no such draft."""
     if not booking_drafts.discard(draft_id=draft_id, by=principal_of(request)):
         raise Http404
     messages.success(request, _("The draft is thrown away."))

@@ -1,4 +1,4 @@
-"""Parts of the booking form: when a ride is, and who a new rider is."""
+"""Parts of the booking form: the times of a ride, and the data of a new rider."""
 
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
@@ -24,7 +24,7 @@ _QUIET: Final = {"autocomplete": "off", "spellcheck": "false"}
 
 
 class ClockField(forms.CharField):
-    """A time of day (`time`), or a while from now (`timedelta`); None where nothing was said."""
+    """A time of day (`time`), or a duration from now (`timedelta`); None if empty."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=20, widget=forms.TextInput(attrs=_QUIET), **options)
@@ -40,7 +40,7 @@ class ClockField(forms.CharField):
 
 
 class PhoneField(forms.CharField):
-    """A phone number, cleaned to E.164; "" for none.  Without a plus sign it is one of `PHONE_REGION`."""
+    """A phone number, cleaned to E.164; "" if empty.  Without a plus sign, a number of `PHONE_REGION`."""
 
     def __init__(self, **options: Any) -> None:
         widget = forms.TextInput(attrs={"autocomplete": "off", "inputmode": "tel"})
@@ -56,7 +56,11 @@ class PhoneField(forms.CharField):
 
 
 class TimesPart(forms.Form):
-    """When the ride is, and the way back.  Clocks are those of the `zone` that the form is given."""
+    """Times of the ride and of the return trip, as clock times in `zone`.
+
+    `check_times` converts them to the instants `pickup_at`, `appointment_at` and `back_at`.  `asks_which` is set if a
+    time occurs twice on the day, because clocks are set back: then `which` selects the first or second.
+    """
 
     zone: str
     now: datetime
@@ -105,7 +109,11 @@ class TimesPart(forms.Form):
         return timing.local_day(self.now, self.zone)
 
     def instant(self, name: str) -> datetime | None:
-        """Give the instant that a clock means on the form's day; None where there is none, or it needs a word more."""
+        """Return the instant of a clock field on the form's day; None if it is empty or invalid.
+
+        Adds an error if the time does not exist on that day, if it occurs twice and `which` is empty, or if a duration
+        from now is combined with another day than today.  A duration is rounded down to the minute.
+        """
         meant, day = self.cleaned_data.get(name), self.cleaned_data.get("day")
         if meant is None or day is None:
             return None
@@ -130,7 +138,11 @@ class TimesPart(forms.Form):
         return found[1] if which == SECOND else found[0]
 
     def check_times(self, service: str) -> None:
-        """Work `pickup_at`, `appointment_at` and `back_at` out; each None where it is not said, or wrong."""
+        """Set `pickup_at`, `appointment_at` and `back_at`; None for a time that is empty or invalid.
+
+        A will-call return trip without a time is estimated from the appointment; without an appointment it is an error.
+        For dialysis it stays None, because the end of the treatment decides.
+        """
         arrives = self.cleaned_data.get("when") == ARRIVE
         if self.cleaned_data.get("clock") is None and "clock" not in self.errors:
             self.add_error("clock", _("Say when."))
@@ -153,7 +165,7 @@ class TimesPart(forms.Form):
 
 
 class NewRiderPart(forms.Form):
-    """A rider whom nobody knows yet: who it is, how to reach them, and where they live."""
+    """Fields of a new rider.  None is required by itself, because the form also books known riders."""
 
     first_name = forms.CharField(label=gettext_lazy("First name"), required=False, max_length=100)
     last_name = forms.CharField(label=gettext_lazy("Last name"), required=False, max_length=100)
@@ -183,7 +195,7 @@ class NewRiderPart(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in ("first_name", "last_name", "birth_date", *self._HOME):
-            self.fields[name].widget.attrs["autocomplete"] = "off"  # it is not the reader's own
+            self.fields[name].widget.attrs["autocomplete"] = "off"  # these are not the user's own data
 
     def check_new_rider(self) -> None:
         for name in ("first_name", "last_name"):
@@ -193,12 +205,12 @@ class NewRiderPart(forms.Form):
             self.add_error("home_city", _("An address needs this."))
 
     def typed_home(self) -> dict[str, str]:
-        """Give the home as it stands in the form, sound or not; {} where no street is said."""
+        """Return the home address as typed, not validated; {} without a street."""
         said = {key: str(self[name].value() or "").strip() for name, key in self._HOME.items()}
         return said if said["addressLine1"] else {}
 
     def rider_draft(self, needs: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the rider as `RideDraft.rider` has them; `needs` becomes what they need on every ride."""
+        """Return the value of `RideDraft.rider`; `needs` become the needs in the rider's profile."""
         said = self.cleaned_data
         home = {key: said[name] for name, key in self._HOME.items() if said[name]}
         draft: dict[str, Any] = {

@@ -1,4 +1,9 @@
-"""The form of the booking desk: a ride of a rider who is known, or new, as a draft that `booking.book` takes."""
+"""The booking form: a ride of a known or a new rider, as a draft for `booking.book`.
+
+The form combines the parts for times, discharge and new rider with fields for places, needs and companions, which
+depend on the `Desk`: facility, purpose and rider.  `clean` validates across the parts and computes a missing pickup
+time from the appointment; `draft` returns the result; `refuse` shows errors of the service on the form's fields.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,8 +37,8 @@ from lib.ids import uuid_or_none
 
 PICKUP_PLACE: Final = Place("pickup_from", "", "pickup", gettext_lazy("Pickup"))
 DROPOFF_PLACE: Final = Place("dropoff_at", "dropoff_", "dropoff", gettext_lazy("Destination"))
-FRONT: Final = ("mobility", "oxygen_uses", "escorts")  # what most bookings ask for; the rest is folded away
-# Names on the wire, and what the form calls them.
+FRONT: Final = ("mobility", "oxygen_uses", "escorts")  # what most bookings need; other needs are in a collapsed section
+# Form fields by their paths in the API.
 _FIELDS: Final[Mapping[str, str]] = {
     "facilityId": "facility",
     "riderId": "q",
@@ -58,10 +63,10 @@ _FIELDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the form is filled in for: who books, where, for what reason, and whom.
+    """Context of a booking: user, purpose, facility and rider.
 
-    `facility` is the one that asks, None for none of them; `facilities` are all in reach that rides may begin or end
-    at; `rider` is None until one is chosen, and for a new one (`is_new`).
+    `name` is the user's name; `facility` the requesting facility, or None; `facilities` the active facilities visible
+    to the user, where rides may begin or end; `rider` is None until one is chosen, and for a new rider (`is_new`).
     """
 
     by: Principal
@@ -83,13 +88,13 @@ class Desk:
 
 
 class BookingForm(TimesPart, DischargePart, NewRiderPart):
-    """One booking.  `key` becomes the ride's id, so that a form that is sent twice books once."""
+    """One booking.  `key` becomes the ride's id, so that a form that is submitted twice books one ride."""
 
-    field_order = (  # in which the summary of what is wrong goes; the rest as they are
+    field_order = (  # order of the error summary; other fields follow as declared
         *("key", "q", "first_name", "last_name", "birth_date", "phone"),
         *("home_line1", "home_line2", "home_city", "home_state", "home_postal_code", "somebody_else"),
     )
-    suspect_ids: Sequence[UUID] = ()  # riders in reach who may be the new one
+    suspect_ids: Sequence[UUID] = ()  # visible riders who may be the same person as the new rider
 
     key = forms.UUIDField(widget=forms.HiddenInput)
     q = forms.CharField(
@@ -145,7 +150,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         self.needs = NeedFields(self, needs, wire="accommodation", kept={}, usual=self._usual_needs())
         self.companions = NeedFields(self, COMPANIONS, wire="companions", kept={}, usual={})
         first = "clock" if desk.rider else "first_name" if desk.is_new else "q"
-        if not self.is_bound:  # else the summary of what is wrong comes first
+        if not self.is_bound:  # a bound form begins with its error summary
             self.fields[first].widget.attrs["autofocus"] = True
 
     def _usual_needs(self) -> Mapping[str, Any]:
@@ -154,7 +159,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
     def _place(self, place: Place, usual: str, opens_doors: bool) -> PlaceFields:
         offered = {**self._facility_itself(), **self._places_of_rider(), **self._other_facilities()}
         usual = usual if usual in offered else TYPED
-        # The usual one first: it is what a hurried reader sees.
+        # The default is the first choice, where a user in a hurry looks.
         in_order = {key: offered[key] for key in sorted(offered, key=lambda key: key != usual)}
         return PlaceFields(self, place, kept=None, offered=in_order, opens_doors=opens_doors, usual=usual)
 
@@ -168,13 +173,13 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
             return {**home_of(rider), **saved_places_of(rider)}
         if self.desk.is_new:
             return {HOME: (_("Home, as above"), self.typed_home())}
-        return {HOME: (_("The rider's home"), {})}  # whoever it will be
+        return {HOME: (_("The rider's home"), {})}  # no rider is chosen yet
 
     def _other_facilities(self) -> Offered:
         others = [one for one in self.desk.facilities if self.desk.facility is None or one.pk != self.desk.facility.pk]
         return {f"at-{one.pk}": (one.name, {"facilityId": str(one.pk)}) for one in others}
 
-    # What was said
+    # Validation and result
 
     def clean(self) -> dict[str, Any]:
         if self.desk.is_new:
@@ -203,7 +208,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
             self.add_error("entrance", _("This is a door of the facility, and the pickup is somewhere else."))
 
     def _look_for_namesakes(self) -> None:
-        """Show who has the same name and birth date, before somebody is added twice.  One query."""
+        """Add an error if visible riders seem to be the same person, unless the user confirmed it.  One query."""
         said = self.cleaned_data
         if said.get("somebody_else") or not (said.get("first_name") and said.get("last_name")):
             return
@@ -215,7 +220,10 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
             )
 
     def _work_out_the_pickup(self, appointment_at: datetime) -> None:
-        """Set out early enough for the appointment.  At most two queries."""
+        """Set `pickup_at` from the appointment and the estimated drive.  At most two queries.
+
+        Adds an error if the duration of the drive is unknown.
+        """
         mobility = self.needs.given().get("mobility") or self._usual_needs()["mobility"]
         try:
             self.pickup_at = booking.pickup_for(
@@ -233,7 +241,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
             self.add_error("pickup_clock", _("How long the drive takes is not known: say when the pickup is."))
 
     def draft(self) -> RideDraft:
-        """Give the draft of a valid form."""
+        """Return the draft; requires a valid form."""
         said, preset = self.cleaned_data, self.desk.preset
         needs = self.needs.given()
         who: dict[str, Any] = (
@@ -243,7 +251,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         )
         is_discharge = preset.service == ServiceType.HOSPITAL_DISCHARGE
         return RideDraft(
-            pickup_at=cast(datetime, self.pickup_at),  # of a valid form
+            pickup_at=cast(datetime, self.pickup_at),  # not None in a valid form
             pickup={**(self.pickup.stop() or {}), **({"entranceId": said["entrance"]} if said["entrance"] else {})},
             dropoff=self.dropoff.stop() or {},
             facility_id=self.desk.facility.pk if self.desk.facility else None,
@@ -270,7 +278,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         return None if back == NONE else ReturnLeg(pickup_at=self.back_at, will_call=back == WILL_CALL)
 
     def refuse(self, refusal: DomainError) -> None:
-        """Say what the service refuses by the field it is about."""
+        """Add the errors of a service to the fields that they concern."""
         if isinstance(refusal, OverlappingRide):
             self.add_error("allow_duplicate", _("The rider has a ride at this time. Tick this to book another one."))
         elif isinstance(refusal, RiderNotBookable):
@@ -284,7 +292,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         parts = (self.pickup, self.dropoff, self.needs, self.companions)
         return {**_FIELDS, **times, **{wire: name for part in parts for wire, name in part.wires().items()}}
 
-    # What the page shows of it
+    # For the template
 
     @property
     def front(self) -> list[forms.BoundField]:
@@ -314,6 +322,6 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
 
     @property
     def chosen_day(self) -> date:
-        """Give the day that the form is about, today where it says none."""
+        """Return the day of the form; today if it has no valid day."""
         day = getattr(self, "cleaned_data", {}).get("day")
         return day or self.today

@@ -1,4 +1,4 @@
-"""Bookings that are begun: the form of the desk as it is kept, taken up again, and listed."""
+"""Form data of booking drafts: which posted fields are stored, and the list of drafts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,21 +15,21 @@ from lib.access import Principal
 from lib.ids import uuid_or_none
 
 LONGEST: Final = 2_000  # characters of one field
-_MOST: Final = 150  # fields; the form has half of that
+_MOST: Final = 150  # fields; twice as many as the form has
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,60}")
-# Of the request rather than of the ride; and what is agreed to is asked for again.
+# Fields of the request rather than the ride, and confirmations, which are valid for one submission only.
 _NOT_KEPT: Final = frozenset({"csrfmiddlewaretoken", "do", "by_itself", "key", "q", "somebody_else", "allow_duplicate"})
 
 
 def to_keep(said: Mapping[str, str]) -> dict[str, str]:
-    """Take of what a form sent the part that is kept: names that fields have, sound or not, and no endless text."""
+    """Return the posted fields to store: plausible names, values as typed, up to `LONGEST` characters each."""
     names = [name for name in said if _NAME.fullmatch(name) and name not in _NOT_KEPT]
     return {name: said[name][:LONGEST] for name in names[:_MOST]}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A draft as the list shows it; what was not said is ""."""
+    """A draft in the list; "" for values that are missing or not visible to the user."""
 
     draft: BookingDraft
     preset: Preset
@@ -39,7 +39,7 @@ class Row:
 
 
 def rows(mine: Sequence[BookingDraft], by: Principal) -> tuple[list[Row], list[Rider]]:
-    """Lay the drafts out, with the riders in reach whom they name.  Two queries."""
+    """Return the rows of the list, and the riders in them that are visible to the user.  Two queries."""
     said = [booking_drafts.form_data_of(draft) for draft in mine]
     riders = Rider.objects.visible_to(by).in_bulk(_ids(said, "rider"))
     facilities = Facility.objects.visible_to(by).in_bulk(_ids(said, "facility"))

@@ -1,6 +1,8 @@
-"""What a ride, or a series, asks for beyond the rider's profile, and who comes along, as fields of a form.
+"""Form fields for needs beyond the rider's profile, and for companions, of a ride or standing order.
 
-A field that is empty says nothing: the profile holds, or nobody comes.
+A `Need` maps a form field to a path in an object of the API; its `Kind` creates the field and converts values.
+`NeedFields` adds the fields of an object to a form and returns the object (`given`) or a merge patch (`patch`).  An
+empty field means that the value of the profile applies, or that there are no companions.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +30,11 @@ MOST_COMPANIONS: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a value is asked for (`field`, from the label and what the profile has), put into a form, and read again."""
+    """Type of a value: how it becomes a form field, and how it is converted.
+
+    `field` creates the field from its label and the profile's value; `shown` converts a value to the field's initial
+    value; `read` converts the cleaned value back.
+    """
 
     field: Callable[[Any, str], forms.Field]
     shown: Callable[[Any], Any] = lambda value: value
@@ -37,7 +43,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One field: `path` are the keys of its value in the API's shape."""
+    """One field; `path` holds the keys of its value in the API's object."""
 
     name: str
     path: tuple[str, ...]
@@ -45,7 +51,7 @@ class Need:
     kind: Kind
 
     def of(self, shape: Shape) -> Any:
-        """Look its value up; None where nothing is said."""
+        """Return the value in an object; None if it is missing."""
         found: Any = shape
         for key in self.path:
             found = (found or {}).get(key)
@@ -112,7 +118,7 @@ def text() -> Kind:
 
 
 class WordsField(forms.CharField):
-    """Words with commas between them."""
+    """A comma-separated list, cleaned to a list of stripped texts without empty ones."""
 
     def clean(self, value: Any) -> list[str]:
         words = [word.strip() for word in super().clean(value).split(",") if word.strip()]
@@ -172,10 +178,10 @@ COMPANIONS: Final = (
 
 
 class NeedFields:
-    """Fields of one object of the terms in a form.
+    """Form fields of one object of the API, whose name is `wire`.
 
-    `kept` is the object that there is, {} in a form that makes one; `usual` what holds where a field says nothing;
-    `wire` what the API calls the object.
+    `kept` is the current object, {} in a form that creates one; `usual` holds the values that apply where a field is
+    empty.
     """
 
     def __init__(self, form: forms.Form, needs: Sequence[Need], *, wire: str, kept: Shape, usual: Shape) -> None:
@@ -186,19 +192,19 @@ class NeedFields:
             form.fields[need.name] = field
 
     def wires(self) -> dict[str, str]:
-        """Name the fields by their names on the wire."""
+        """Return the form's field names by their paths in the API."""
         return {".".join((self._wire, *need.path)): need.name for need in self._needs}
 
     def given(self) -> dict[str, Any]:
-        """Give the object as the form has it, without what it says nothing of."""
+        """Return the object of a valid form, without empty values."""
         said = merge({}, self._changes(self._needs))
         return {key: value for key, value in said.items() if value != {}}
 
     def patch(self) -> dict[str, Any]:
-        """Give what differs from what the form showed, as a merge patch; {} where nothing does."""
+        """Return the changes as a merge patch; {} if nothing changed."""
         patch = self._changes([need for need in self._needs if need.name in self._form.changed_data])
         after = merge(self._kept, patch)
-        # An object that is left empty would be one that says all of the profile's is not so.
+        # None instead of an empty object: {} would override all values of the profile in this object.
         return {key: None if after.get(key) == {} else value for key, value in patch.items()}
 
     def _changes(self, needs: Iterable[Need]) -> dict[str, Any]:
@@ -211,7 +217,7 @@ class NeedFields:
             into[key] = need.kind.read(self._form.cleaned_data[need.name])
         return found
 
-    # What the page shows of it
+    # For the template
 
     @property
     def fields(self) -> list[BoundField]:
@@ -223,7 +229,7 @@ class NeedFields:
 
     @property
     def says(self) -> str:
-        """Name what is said, and how much of it where that is a number."""
+        """Summarize the fields that are not empty, numbers with their value."""
         return ", ".join(filter(None, map(_said, self.fields)))
 
 

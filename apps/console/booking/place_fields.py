@@ -1,4 +1,4 @@
-"""Places of rides in forms: each is chosen or typed, with the code of its door beside it."""
+"""Form fields for places of rides: each place is chosen from a list or typed, with an access code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,9 +39,10 @@ _NO_CODE: Final = "no_code"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One place of a ride or an order: `choice` is the field that says which, `prefix` begins the names of its others.
+    """One place of a ride or a standing order.
 
-    `wire` is what the API calls it.  One that is not `required` is, where nothing is chosen, the first of its choices.
+    `choice` is the field that selects it, `prefix` the prefix of its other fields, `wire` its name in the API.  If it
+    is not `required` and nothing is selected, the default choice applies.
     """
 
     choice: str
@@ -51,17 +52,18 @@ class Place:
     required: bool = True
 
     def wires(self) -> dict[str, str]:
-        """Name its fields by their names on the wire."""
+        """Return the form's field names by their paths in the API."""
         inner = {key: name for name, key in ADDRESS.items()} | {stops.ACCESS_CODE: _CODE}
         return {self.wire: self.choice} | {f"{self.wire}.{key}": self.prefix + name for key, name in inner.items()}
 
 
 class PlaceFields:
-    """The fields of one place in a form.
+    """Form fields of one place.
 
-    `kept` is the stop that there is, with its code; None in a form that makes one.  `offered` are names and stops to
-    choose from by key; `usual` is the key that a new form begins with, else the first.  To those who do not open doors
-    (`opens_doors`) a code is never shown: they may replace or remove it, and what is left empty stays.
+    `kept` is the current stop with its access code, None in a form that creates one.  `offered` holds names and stops
+    to choose from, by key; `usual` is the default key of a new form, else the first choice applies.  Without
+    `opens_doors` the user never sees an access code: they may replace or remove it, and an empty field leaves it
+    unchanged.
     """
 
     def __init__(
@@ -103,18 +105,18 @@ class PlaceFields:
             form.fields[place.prefix + _NO_CODE] = forms.BooleanField(label=_("Remove the door code"), required=False)
 
     def wires(self) -> dict[str, str]:
-        """Name the fields by their names on the wire."""
+        """Return the form's field names by their paths in the API, see `Place.wires`."""
         return self.place.wires()
 
     def check(self) -> None:
-        """Ask for what an address needs, where one is to be typed."""
+        """Require street and city if the place is a typed address."""
         values = self._form.cleaned_data
         for name in _NEEDED if values.get(self.place.choice) == TYPED else ():
             if not values.get(self.place.prefix + name):
                 self._form.add_error(self.place.prefix + name, _("Another address needs this."))
 
     def stop(self) -> dict[str, Any] | None:
-        """Give the stop that was chosen or typed, with its code; None where it is the one that there was."""
+        """Return the chosen or typed stop with its access code; None if the current stop is unchanged."""
         values, prefix = self._form.cleaned_data, self.place.prefix
         chosen = values[self.place.choice] or self._usual
         if chosen == KEPT:
@@ -126,18 +128,18 @@ class PlaceFields:
         else:
             stop = self.offered[chosen][1]
         code = values[prefix + _CODE]
-        # The form of those who see the code still holds that of the place before.
+        # For users who see access codes, the field still holds the code of the previous place.
         is_of_old = self._opens_doors and code == self._kept_code
         return {**stop, stops.ACCESS_CODE: code} if code and not is_of_old else dict(stop)
 
     def patch(self) -> dict[str, str]:
-        """Give what changes about the place that there was: its code, or nothing."""
+        """Return the changed access code of the current stop; {} if it is unchanged."""
         values, prefix = self._form.cleaned_data, self.place.prefix
         code: str = values[prefix + _CODE]
         is_kept = code == self._kept_code if self._opens_doors else not (code or values.get(prefix + _NO_CODE))
         return {} if is_kept else {stops.ACCESS_CODE: code}
 
-    # What the page shows of it
+    # For the template
 
     @property
     def choice(self) -> BoundField:
@@ -145,7 +147,7 @@ class PlaceFields:
 
     @property
     def lines(self) -> list[list[BoundField]]:
-        """The fields of a typed address, by lines."""
+        """Return the fields of a typed address, by line."""
         rows = (("address_line1", "address_line2"), ("city", "state", "postal_code"), ("instructions",))
         return [[self._form[self.place.prefix + name] for name in row] for row in rows]
 
@@ -156,7 +158,7 @@ class PlaceFields:
 
     @property
     def says(self) -> str:
-        """Say which place the form holds, and that there is a code."""
+        """Summarize the place, and whether it has an access code."""
         chosen = self.choice.value() or self._usual
         name = dict(self.choice.field.choices).get(chosen, "")  # type: ignore[attr-defined]  # a ChoiceField
         return _("%(place)s, with a door code") % {"place": name} if self._has_code() else str(name)
@@ -179,16 +181,16 @@ class PlaceFields:
 
 
 def line_of(stop: Mapping[str, Any]) -> str:
-    """Name a place in one line."""
+    """Return name, street and city of a stop in one line."""
     return ", ".join(filter(None, (stop.get(key) for key in ("name", "addressLine1", "city")))) or str(_("unnamed"))
 
 
 def home_of(rider: Rider) -> Offered:
-    """Offer the rider's home, if it is known."""
+    """Return the rider's home as a choice; {} if it is unknown."""
     home = rider.home_address
     return {HOME: (_("Home: %(place)s") % {"place": line_of({**home, "name": ""})}, home)} if home else {}
 
 
 def saved_places_of(rider: Rider) -> Offered:
-    """Offer the places that the rider goes to."""
+    """Return the rider's saved places as choices, with keys by position."""
     return {f"saved-{number}": (line_of(stop), stop) for number, stop in enumerate(rider.saved_places)}

@@ -11,19 +11,19 @@ from apps.console.booking.place_fields import HOME, TYPED
 from apps.organizations.models import FacilityKind
 from apps.rides.rules.draft import ServiceType
 
-FACILITY: Final = "facility"  # the key of a place: the facility that asks
-# How the time is meant.
+FACILITY: Final = "facility"  # key of a place: the requesting facility
+# Meanings of the time (`when`).
 PICKUP: Final = "pickup"
 ARRIVE: Final = "arrive"
 WILL_CALL: Final = "will_call"
-# The way back.
+# Return trip (`way_back`), besides WILL_CALL.
 NONE: Final = "none"
 AT_TIME: Final = "at_time"
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Where a ride for this reason begins and ends, how its time is meant, and how the rider comes back."""
+    """Defaults of a purpose: keys of the pickup and drop-off places, meaning of the time, and return trip."""
 
     label: str | Promise
     icon: str
@@ -45,5 +45,5 @@ _OF_KIND: Final[Mapping[str, str]] = {FacilityKind.HOSPITAL: "discharge", Facili
 
 
 def usual_at(kind: str) -> str:
-    """Name the reason that rides of a kind of facility mostly have."""
+    """Return the most frequent purpose at a kind of facility."""
     return _OF_KIND.get(kind, "appointment")

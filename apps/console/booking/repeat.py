@@ -1,6 +1,6 @@
-"""A ride as the beginning of a new one: the same rider, reason, places and needs, on another day.
+"""Prefill a new booking from a ride: rider, purpose, places and needs, for another day.
 
-Or at the same time, where a planner has said to split the ride: the second one, for what the first does not carry.
+`beside` also copies the time: for a planner who decided to split a ride, a second ride carries the rest.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from lib.access import Principal
 from lib.clocks import clock
 from lib.ids import uuid_or_none
 
-NOW: Final = "now"  # as people type it (lib/time_parsing.py)
+NOW: Final = "now"  # as users type it, see `lib.time_parsing`
 _DISCHARGE: Final = {
     "unit": "unit",
     "unit_phone": "unitPhone",
@@ -33,10 +33,10 @@ _SAME_PLACE: Final = ("facilityId", "addressLine1", "city", "postalCode")
 
 
 def repeated(ride_id: str, by: Principal) -> Ride | None:
-    """Give the ride that is to be repeated; None where none was named.  One query.
+    """Return the ride to repeat; None if `ride_id` is empty.  One query.
 
     Raises:
-        Http404: it is absent or out of reach.
+        Http404: the ride does not exist or is not visible to the user.
     """
     if not ride_id:
         return None
@@ -48,7 +48,7 @@ def repeated(ride_id: str, by: Principal) -> Ride | None:
 
 
 def asked_by(ride: Ride) -> dict[str, str]:
-    """Say for whom, where and why the desk is opened, as an address would."""
+    """Return the query parameters of a booking for the ride's rider, facility and purpose."""
     reasons = {preset.service.value: key for key, preset in PRESETS.items()}
     facility: UUID | None = ride.facility_id
     return {
@@ -59,7 +59,7 @@ def asked_by(ride: Ride) -> dict[str, str]:
 
 
 def values_of(ride: Ride, form: BookingForm, rider: RiderRecord) -> dict[str, Any]:
-    """Give the fields that a ride decides; the day and the time are those of the new one."""
+    """Return form values from a ride, except day and time.  Needs equal to the rider's profile stay empty."""
     arrives = ride.scheduling_anchor == "appointment" or ride.service_type == "dialysis"
     when = WILL_CALL if ride.will_call else ARRIVE if arrives else PICKUP
     needs = {
@@ -82,9 +82,9 @@ def values_of(ride: Ride, form: BookingForm, rider: RiderRecord) -> dict[str, An
 
 
 def beside(ride: Ride, zone: str, now: datetime) -> dict[str, Any]:
-    """Give what else a ride beside this one shares: its time by the clock of the form, and whom to ask at a discharge.
+    """Return further form values for a second ride beside this one: its time, and the discharge contacts.
 
-    Now for whoever is ready.
+    The time is in the form's zone; it is now if the rider is ready or the time has passed.
     """
     arrives = ride.appointment_at is not None and ride.scheduling_anchor == "appointment"
     at = ride.appointment_at if arrives and ride.appointment_at is not None else ride.pickup_at
@@ -104,7 +104,7 @@ def _discharge(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _place(form: BookingForm, choice: str, prefix: str, stop: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose the place that is offered where it is one of those, and else type it."""
+    """Return the form values of a stop: the offered place that equals it, else a typed address."""
     part = form.pickup if choice == "pickup_from" else form.dropoff
     for key, offered in part.offered.items():
         if _is_same(stop, offered[1]):

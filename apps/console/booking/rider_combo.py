@@ -1,4 +1,7 @@
-"""Finding a rider by what a caller says: a name, a number, a birth date.  What was looked for stands in no address."""
+"""Search for riders by name, id, phone number or birth date.
+
+Searches are POST requests, so that the search text never appears in a URL.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,17 +22,17 @@ from apps.riders.queries import RiderRecord
 from lib.access import Principal
 from lib.phone_input import e164
 
-FEWEST: Final = 2  # characters that a search takes
-MOST: Final = 8  # riders offered at a time; whoever sees more types more
-# In one piece: by the columns of the index on names PostgreSQL would walk that index to find the first few of a name.
+FEWEST: Final = 2  # characters; shorter texts find nothing
+MOST: Final = 8  # riders in a result; a longer text narrows it down
+# One expression: with the columns of the index on names, PostgreSQL would scan that index for the first few matches.
 _BY_NAME: Final = Concat(Lower("last_name"), Value(" "), Lower("first_name"))
-# What the trail calls the criteria, as the API does.
+# Names of criteria in the audit trail, the same as for the API.
 _RECORDED: Final[Mapping[str, str]] = {"called": "external_id"}
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A rider to choose, with what tells namesakes apart."""
+    """A rider to choose; `facts` distinguishes riders with the same name."""
 
     record: RiderRecord
     name: str
@@ -43,9 +46,10 @@ class Found:
 
 
 def find(text: str, *, by: Principal, most: int = MOST) -> Found:
-    """Find `most` riders in reach by the beginning of a name, an id of any system, a phone or a birth date; by name.
+    """Find up to `most` visible riders, sorted by name.
 
-    The search is in the trail with whom it showed.  Five queries, up to two more for what holds digits.
+    The text is a prefix of a name, an id of any system, a phone number or a birth date (ISO 8601).  Writes an audit
+    entry with the riders found.  Five queries, up to two more for a text with digits.
     """
     said = text.strip()
     found: list[Any] = []
@@ -67,18 +71,18 @@ def find(text: str, *, by: Principal, most: int = MOST) -> Found:
 
 
 def options(rider_ids: Sequence[UUID], *, by: Principal) -> list[Option]:
-    """Say who these riders in reach are, by name.  Four queries."""
+    """Return visible riders as options, by name.  Four queries."""
     rows = Rider.objects.visible_to(by).filter(pk__in=rider_ids).order_by("last_name", "first_name", "pk")
     return [option_of(record, by) for record in riders.records(list(rows), by=by)]
 
 
 def option_of(record: RiderRecord, by: Principal) -> Option:
-    """Say who a rider is."""
+    """Return a rider as an option, with birth date, id and mobility."""
     return _option(record, [mobility_said(record.needs["mobility"])], by)
 
 
 def card_of(record: RiderRecord, by: Principal) -> Option:
-    """Say who the rider is that was chosen, with all that they need and where they live."""
+    """Return the chosen rider, with all needs and the home address."""
     home = record.rider.home_address
     return _option(record, [*needs_said(record.needs, None, {}, by), *([line_of(home)] if home else [])], by)
 
@@ -91,12 +95,12 @@ def _option(record: RiderRecord, more: Sequence[str], by: Principal) -> Option:
 
 
 def _criteria(said: str) -> list[Mapping[str, Any]]:
-    """Guess what was said; each is tried until one finds somebody."""
+    """Return possible meanings of the text, in the order in which the search tries them."""
     if not any(one.isdigit() for one in said):
         return [{"name": said}]
     phone, birth_date = e164(said, region=settings.PHONE_REGION), _day(said)
     numbers: list[Mapping[str, Any]] = [{"date_of_birth": birth_date}] if birth_date else []
-    if phone:  # in some regions a date has the length of a phone number
+    if phone:  # in some regions a date also parses as a phone number
         numbers.append({"phone": phone})
     return [*numbers, {"called": said}, {"name": said}]
 

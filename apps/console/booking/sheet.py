@@ -1,4 +1,4 @@
-"""Many bookings from a sheet: each row is filled into the form of the desk, and all of them are judged before any."""
+"""Bulk booking from a CSV sheet: each row fills the booking form, and all rows are checked before any is booked."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from lib.console_forms import choose
 from lib.errors import DomainError
 from lib.ids import uuid7
 
-MOST_ROWS: Final = 100  # at a time: each is looked at as the desk looks at one
+MOST_ROWS: Final = 100  # in one request; each row takes as many queries as a booking
 MOST_BYTES: Final = 100_000
 COLUMNS: Final = ("rider", "reason", "day", "time", "from", "to", "note")
 NEEDED: Final = ("rider", "day", "time")
@@ -30,7 +30,7 @@ _PLACES: Final[Mapping[str, str]] = {"from": "pickup_from", "to": "dropoff_at"}
 
 
 class SheetForm(forms.Form):
-    """The rows, as text or as a file, and the facility that asks for them.  `text` is what was read."""
+    """Rows as text or as a file, and the requesting facility.  `text` is the content that was read."""
 
     text = ""
 
@@ -64,7 +64,7 @@ class SheetForm(forms.Form):
         return said
 
     def records(self) -> list[dict[str, str]]:
-        """Read the rows by the names of the first one; [] where they are no sheet, and the form says why."""
+        """Parse the rows by their header; [] with an error on the form if it lacks columns or has too many rows."""
         reader = csv.DictReader(StringIO(self.text, newline=None))
         names = [name.strip().lower() for name in reader.fieldnames or ()]
         if missing := [name for name in NEEDED if name not in names]:
@@ -80,7 +80,7 @@ class SheetForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row, by its number in the sheet: whom it books and when, or what is wrong with it.  `name` is the rider's."""
+    """A row, by its line number in the sheet: its draft, or its problems.  `name` is the rider's name."""
 
     number: int
     record: Mapping[str, str]
@@ -91,7 +91,7 @@ class Line:
 
 
 def lines(records: Sequence[Mapping[str, str]], *, desk: Desk) -> list[Line]:
-    """Judge every row as the desk judges a booking.  Some twenty queries a row."""
+    """Check every row like a booking in the form, without booking it.  About twenty queries per row."""
     return [_line(number, record, desk) for number, record in enumerate(records, 2)]
 
 
@@ -122,7 +122,7 @@ def _line(number: int, record: Mapping[str, str], desk: Desk) -> Line:
 
 
 def _filled(record: Mapping[str, str], desk: Desk) -> dict[str, Any]:
-    """Fill the form in as the row says; what the row leaves out is as the desk has it."""
+    """Return the form data of a row; an empty column gets the form's default."""
     blank = BookingForm(desk=desk)
     values = {name: blank[name].value() for name in blank.fields}
     facility = str(desk.facility.pk) if desk.facility else ""

@@ -1,4 +1,4 @@
-"""The page that books many rides from a sheet: all of them, or none and what is wrong with each row."""
+"""The page that books many rides from a sheet: all of them, or none and the problems of each row."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ from lib.scopes import Scope
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.RIDES_WRITE)
 def book_sheet(request: HttpRequest) -> HttpResponse:
-    """Read a sheet, say what is wrong with its rows, and book all of them when asked and nothing is."""
+    """Check a sheet and list the problems of its rows; book all rows if requested (`book`) and free of problems."""
     now = timezone.now()
     said = (request.POST if request.method == "POST" else request.GET).dict()
     desk = booking_desk.desk_of(request, said, do="", now=now)
@@ -43,7 +43,7 @@ def book_sheet(request: HttpRequest) -> HttpResponse:
         try:
             drafts = [line.draft for line in lines if line.draft is not None]
             booked = booking.book_many(drafts=drafts, by=desk.by, at=now)
-        except DomainError as refusal:  # two rows of one rider at a time, or somebody was quicker
+        except DomainError as refusal:  # two rows of a rider overlap, or a ride was booked meanwhile
             form.add_error("rows", _("Nothing is booked: %(why)s") % {"why": refusal.message})
         else:
             count = len(booked)
@@ -54,7 +54,7 @@ def book_sheet(request: HttpRequest) -> HttpResponse:
 
 
 def _record_looks(desk: Desk, lines: Sequence[Line]) -> None:
-    """Leave in the trail whom the rows were about."""
+    """Write an audit entry with the riders found by their ids."""
     found = {line.rider_id for line in lines if line.rider_id}
     record_read(
         by=desk.by, action="riders.search", subject_type="rider", rider_ids=found, details={"criteria": ["external_id"]}
@@ -67,7 +67,7 @@ def _page(request: HttpRequest, form: SheetForm, lines: Sequence[Line]) -> HttpR
         "form": form,
         "lines": lines,
         "wrong": wrong,
-        "text": form.text or form.data.get("rows", ""),  # of the file, too: it is sent along when the rows are booked
+        "text": form.text or form.data.get("rows", ""),  # also of a file: the form posts it as text to book
         "columns": sheet.COLUMNS,
         "needed": sheet.NEEDED,
         "most": sheet.MOST_ROWS,

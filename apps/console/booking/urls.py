@@ -1,4 +1,4 @@
-"""Addresses below /console/book/: the booking desk."""
+"""URLs below /console/book/: the booking form."""
 
 from django.urls import path
 

@@ -1,4 +1,8 @@
-"""The booking desk: one form, which is found its rider, looked ahead with, and booked."""
+"""Views of the booking form: search a rider, preview the ride, and book it.
+
+`book` renders the form and handles all its buttons, which post it with a value of `do`; it works without scripts.  With
+scripts, `riders` returns search results while the user types, and `check` the preview of the form.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +43,10 @@ from lib.scopes import Scope
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the form means as it stands: its times, how the ride is promised, and what stands against it."""
+    """Preview of a form: its times, the promised pickup window, free vehicles, review reasons and errors.
+
+    `echo` is the entered time as it was parsed, or its error.
+    """
 
     echo: str | SafeString
     times: list[tuple[str, SafeString]]
@@ -52,7 +59,11 @@ class Seen:
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.RIDES_WRITE)
 def book(request: HttpRequest) -> HttpResponse:
-    """Fill the form in, step by step or at once; its buttons say in `do` what is wanted of it."""
+    """Show the form, apply a button, or book the ride.
+
+    The value `do` of a button is "" to book and "look" for the preview; others change the form, see `form_continued`.  A
+    ride of this key that is already booked is not booked again.
+    """
     now = timezone.now()
     if request.method != "POST":
         form = _taken_up(request, now) if "draft" in request.GET else _begun(request, now)
@@ -80,7 +91,7 @@ def book(request: HttpRequest) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE)
 def riders(request: HttpRequest) -> HttpResponse:
-    """Offer riders while somebody types, as the options of a combobox."""
+    """Return matching riders as options of a combobox."""
     found = rider_combo.find(request.POST.get("q", "")[:100].replace("\0", ""), by=principal_of(request))
     return render(request, "rides/rider_options.html", {"found": found})
 
@@ -88,7 +99,7 @@ def riders(request: HttpRequest) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE)
 def check(request: HttpRequest) -> HttpResponse:
-    """Say what the form as it stands means, and would become."""
+    """Return the preview of the form as a fragment.  Writes an audit entry for a known rider."""
     desk = booking_desk.desk_of(request, request.POST.dict(), do="", now=timezone.now())
     form = BookingForm(request.POST, desk=desk)
     context = {"form": form, "desk": desk, "seen": _seen(form), **_standing(form)}
@@ -98,7 +109,10 @@ def check(request: HttpRequest) -> HttpResponse:
 
 
 def _begun(request: HttpRequest, now: datetime) -> BookingForm:
-    """Open the form for what the address names: a rider, a facility, a reason, or a ride to repeat."""
+    """Return the form for the URL: for a rider, a facility, a purpose, or a ride to repeat (`repeat`).
+
+    With `beside`, the new ride takes place beside the repeated one.
+    """
     ride = repeat.repeated(request.GET.get("repeat", ""), principal_of(request))
     asked = request.GET.dict() if ride is None else repeat.asked_by(ride)
     desk = booking_desk.desk_of(request, asked, do="", now=now)
@@ -119,7 +133,13 @@ def _begun(request: HttpRequest, now: datetime) -> BookingForm:
 
 
 def _taken_up(request: HttpRequest, now: datetime) -> BookingForm:
-    """Open the form as it was kept; without the rider or the facility that are out of reach by now."""
+    """Return the form of a saved draft.
+
+    If the rider or the facility is no longer visible to the user, both are left out, with a warning.
+
+    Raises:
+        Http404: the user has no such draft.
+    """
     draft = kept_drafts.found(request.GET["draft"], principal_of(request))
     if draft is None:
         raise Http404
@@ -134,19 +154,19 @@ def _taken_up(request: HttpRequest, now: datetime) -> BookingForm:
 
 
 def ride_address(ride_id: UUID) -> str:
-    """Say where a ride is looked at."""
+    """Return the URL of the ride page, for links in messages."""
     return reverse("ride_page", args=[ride_id])
 
 
 def _wanted(request: HttpRequest) -> str:
-    """Read which button was pressed; Enter in the search field, before there is a rider, looks for one."""
+    """Return the pressed button; Enter in the search field without a chosen rider is "find"."""
     do = request.POST.get("do", "")
     searches = not do and request.POST.get("q") and not request.POST.get("rider") and not request.POST.get("is_new")
     return "find" if searches else do
 
 
 def _page(request: HttpRequest, form: BookingForm, *, do: str = "") -> HttpResponse:
-    """Show the form; a page that shows riders says so in the trail."""
+    """Render the form.  Writes an audit entry if the page shows riders."""
     desk = form.desk
     seen = _seen(form) if form.is_bound else None
     wrong = bool(form.errors)
@@ -165,7 +185,7 @@ def _page(request: HttpRequest, form: BookingForm, *, do: str = "") -> HttpRespo
         _record_look(desk, named)
     is_new = request.method != "POST" and "draft" not in request.GET
     context |= {"wrong": wrong, "seen": seen, "begun": kept_drafts.latest(desk.by) if is_new else None}
-    context["looks"] = "draft" in request.GET  # what was typed is told back at once
+    context["looks"] = "draft" in request.GET  # a draft is previewed at once
     return render(request, "rides/book.html", context, status=UNPROCESSABLE if wrong else 200)
 
 
@@ -174,9 +194,9 @@ def _record_look(desk: Desk, rider_ids: Sequence[UUID]) -> None:
 
 
 def _seen(form: BookingForm) -> Seen:
-    """Say what a form that was sent means.  Eight queries where it is a whole ride of a known rider."""
+    """Return the preview of a bound form.  Eight queries for a complete ride of a known rider."""
     desk = form.desk
-    complete = form.is_valid()  # works the times out, too
+    complete = form.is_valid()  # also computes the times
     times = {_("Pickup"): form.pickup_at, _("There by"): form.appointment_at, _("Way back"): form.back_at}
     said = [(label, _told_at(at, form)) for label, at in times.items() if at is not None]
     promise, vehicles, questions, refusals = None, "", [], []
@@ -194,7 +214,7 @@ def _seen(form: BookingForm) -> Seen:
 
 
 def _echo(form: BookingForm) -> str | SafeString:
-    """Say the time that was typed as it was understood, or why it was not; "" where nothing was."""
+    """Return the entered time as it was parsed, or its error; "" if it is empty."""
     at = form.appointment_at or form.pickup_at
     if not form["clock"].value():
         return ""
@@ -215,7 +235,7 @@ def _promise(ahead: booking.BookingPreview, form: BookingForm) -> SafeString:
 
 
 def _vehicles(ahead: booking.BookingPreview) -> str:
-    """Say how many vehicles could take the ride; nothing where none is planned to be on the road then."""
+    """Return the number of free suitable vehicles as text; "" if no suitable vehicle is on shift then."""
     found = availability.availability(ahead.columns)
     if not found.on_shift:
         return ""
@@ -228,7 +248,7 @@ def _vehicles(ahead: booking.BookingPreview) -> str:
 
 
 def _tell(request: HttpRequest, booked: booking.Booked) -> None:
-    """Say what became of the booking, and what a dispatcher will be asked about it."""
+    """Add messages about the booking, and about the reasons for which a dispatcher has to review it."""
     ride = booked.ride
     said = _("The ride is booked.") if booked.return_ride is None else _("The ride and the way back are booked.")
     messages.success(request, _with_link(said, ride.pk))
@@ -243,7 +263,10 @@ def _with_link(said: str, ride_id: UUID) -> SafeString:
 
 
 def _standing(form: BookingForm) -> dict[str, Any]:
-    """Say what speaks against the rider on the day: their record, and rides that they have."""
+    """Return what conflicts with a ride on the form's day: the rider's status, and existing rides.
+
+    {} without a rider.
+    """
     desk, day = form.desk, form.chosen_day
     if desk.rider is None:
         return {}
