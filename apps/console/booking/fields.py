@@ -141,7 +141,7 @@ class TimesPart(forms.Form):
         """Set `pickup_at`, `appointment_at` and `back_at`; None for a time that is empty or invalid.
 
         A will-call return trip without a time is estimated from the appointment; without an appointment it is an error.
-        For dialysis it stays None, because the end of the treatment decides.
+        For dialysis it stays None: the service estimates it from the treatment.
         """
         arrives = self.cleaned_data.get("when") == ARRIVE
         if self.cleaned_data.get("clock") is None and "clock" not in self.errors:

@@ -61,8 +61,8 @@ class Seen:
 def book(request: HttpRequest) -> HttpResponse:
     """Show the form, apply a button, or book the ride.
 
-    The value `do` of a button is "" to book and "look" for the preview; others change the form, see `form_continued`.  A
-    ride of this key that is already booked is not booked again.
+    The value `do` of a button is "" to book and "look" for the preview; others change the form, see `form_continued`.
+    If a ride with the key of the form exists, it is not booked again.
     """
     now = timezone.now()
     if request.method != "POST":
