@@ -1,4 +1,8 @@
-"""What forms of several pages do to a ride: one call of a service, at the version that their reader saw."""
+"""Submit the forms of several pages to the services of rides.
+
+Each function calls one service with the version of the ride that the page showed; an error of the service becomes an
+error of the form.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,15 +25,17 @@ Act = Callable[..., Ride]
 
 
 def is_done(form: Versioned, act: Act, *, ride_id: UUID, by: Principal) -> bool:
-    """Do what a form asks for; where it is not done, the form says why.
+    """Call the service of a form and return True; on failure add the errors to the form and return False.
+
+    `act` receives the cleaned data, and as keywords `ride_id`, `expected_version`, `by` and `at`.
 
     Raises:
-        NotFound, Http404: the ride is out of reach.
-        RightMissing: the service asks for a right that the person has not got.
+        NotFound, Http404: the ride does not exist or is not visible to the user.
+        RightMissing: the service requires a scope that the user lacks.
     """
     if not form.is_valid():
         current = found_ride(ride_id, by).version
-        if form.cleaned_data.get("version") != current:  # what is offered may have changed with it: that comes first
+        if form.cleaned_data.get("version") != current:  # a stale version first: valid choices may have changed with it
             form.refuse(StaleVersion(current))
         return False
     seen = form.cleaned_data["version"]
@@ -46,12 +52,12 @@ def is_done(form: Versioned, act: Act, *, ride_id: UUID, by: Principal) -> bool:
 
 
 def is_released(form: Versioned, *, ride_id: UUID, by: Principal) -> bool:
-    """Say whether a release that was refused, from a page that did not know yet, is one that there is already."""
+    """Return whether a stale form asked for the release of a ride that is released by now."""
     return form.is_stale and found_ride(ride_id, by).ready_at is not None
 
 
 def release(values: dict[str, Any], *, by: Principal, **told: Any) -> Ride:
-    """Say that a rider is ready.  Planners press it at the facility; dispatchers hear of it by telephone."""
+    """Release a will-call ride.  Source: the phone for users who assign drivers, else the facility's portal."""
     source = "phone" if by.has_scope(Scope.ASSIGNMENTS_WRITE) else "facility_portal"
     override = {"override": values["override"], "override_reason": values["override_reason"]}
     return will_call.mark_ready(ready_source=source, by=by, **override, **told)
@@ -62,7 +68,7 @@ def retract(values: dict[str, Any], **told: Any) -> Ride:
 
 
 def answer(values: dict[str, Any], **told: Any) -> Ride:
-    """Say what the planner has decided; another mode comes with its mobility."""
+    """Record the planner's decision; `mobility` is used for another mode only."""
     said = Answer(values["answer"])
     mobility = Mobility(values["mobility"]) if said is Answer.CHANGE_MODE else None
     return leg_decisions.answer(answer=said, mobility=mobility, **told)

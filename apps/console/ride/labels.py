@@ -23,7 +23,7 @@ Text = str | Promise
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """`sign` stands before the words, so that colour is not all that tells."""
+    """`sign` precedes the text, so that the color is not the only cue."""
 
     tone: str
     sign: str
@@ -102,13 +102,13 @@ _HAPPENED: Final[Mapping[str, Text]] = {
 
 
 def happened(event_type: str) -> str:
-    """Say what an event of a ride is about."""
+    """Return the label of a ride event; an unknown type is returned as words."""
     name = event_type.partition(".")[2]
     return str(_HAPPENED.get(name, spelled(name)))
 
 
 def spelled(code: str) -> str:
-    """Write a code as words: `rider_request` as `Rider request`; codes that operators add have labels of their own."""
+    """Return a code as words: `rider_request` as `Rider request`.  Reasons of the operator have their own labels."""
     return labels.said(code)
 
 
@@ -117,14 +117,14 @@ def title_of(type_: str) -> Text:
 
 
 def who(actor: str, names: Mapping[str, str]) -> str:
-    """Name who did something: a person by name, anything else by what it is."""
+    """Return the name of an actor; a general term for other systems and for Carelane itself."""
     if actor.startswith("user:"):
         return names.get(actor, _("a person"))
     return _("another system") if actor.startswith("token:") else _("Carelane")
 
 
 def status_of(ride: Ride) -> list[Badge]:
-    """Say how a ride stands, and of a will-call leg whether it has been released."""
+    """Return the badge of the status, and for a will-call ride before departure one for its release."""
     badges = [STATUSES[ride.status]]
     if ride.will_call and ride.status in (RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED):
         badges.append(WILL_CALL if ride.ready_at is None else RELEASED)
@@ -132,12 +132,12 @@ def status_of(ride: Ride) -> list[Badge]:
 
 
 def place_name(stop: Mapping[str, Any]) -> str:
-    """Name the place of a stop as far as it was disclosed: its name, else its town."""
+    """Return the name of a disclosed stop, else its street, else its city, else "a place"."""
     return str(stop.get("name") or stop.get("addressLine1") or stop.get("city") or _("a place"))
 
 
 def clock(at: datetime, zone: str) -> str:
-    """Write the time of day in a zone, with the zone's abbreviation."""
+    """Return the time of day in a zone, with the zone's abbreviation."""
     there = at.astimezone(ZoneInfo(zone))
     return f"{clocks.clock(there)} {there:%Z}"
 

@@ -1,4 +1,9 @@
-"""What is done to a ride from its page; each form posts to an address of its own."""
+"""Actions on a ride from its page; each form has its own URL.
+
+Each view binds a form and calls one service through `acting.is_done`, with the version that the page showed.  Success
+redirects to the page with a message.  On failure the page comes back with the bound form and its errors: 409 if the
+ride changed meanwhile, else 422.  Scopes are checked twice: by the view, and by the service for the step.
+"""
 
 from typing import Any
 from uuid import UUID
@@ -34,7 +39,7 @@ _BY_HAND = Milestone.Source.DISPATCHER_MANUAL.value
 @require_POST
 @require_scope(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Release a will-call ride: the rider is ready, the clock runs.  A second press is no news."""
+    """Release a will-call ride: the rider is ready.  A repeated release only shows a message."""
     form = Overridable(request.POST, auto_id="ready_%s")
     by = principal_of(request)
     if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
@@ -49,7 +54,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Take the release of a will-call ride back."""
+    """Retract the release of a will-call ride."""
     form = Overridable(request.POST, auto_id="unready_%s")
     return _acted(request, ride_id, RideAction.UNREADY, form, acting.retract, _("The release is taken back."))
 
@@ -57,7 +62,7 @@ def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def confirm(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Promise a ride that was asked for."""
+    """Confirm a requested ride; its status becomes scheduled."""
 
     def act(values: dict[str, Any], **told: Any) -> Ride:
         override = {"override": values["override"], "override_reason": values["override_reason"]}
@@ -71,21 +76,21 @@ def confirm(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def cancel(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Cancel a ride, with a reason."""
+    """Cancel a ride, with a reason code."""
     return _ended(request, ride_id, RideAction.CANCEL, RideStatus.CANCELLED, _("The ride is cancelled."))
 
 
 @require_POST
 @require_scope(Scope.RIDES_STATUS)
 def no_show(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Say that the rider did not come, after the wait and the calls that are asked for."""
+    """Record a no-show; the service requires arrival in the window, the wait, and an attempt to reach the rider."""
     return _ended(request, ride_id, RideAction.NO_SHOW, RideStatus.NO_SHOW, _("The no-show is recorded."))
 
 
 @require_POST
 @require_scope(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
 def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Say that nobody drives the ride, or that it broke off."""
+    """Record that the ride is not carried out, or was aborted."""
     said = _("It is recorded that the ride was not driven.")
     return _ended(request, ride_id, RideAction.UNFULFILLED, RideStatus.UNFULFILLED, said)
 
@@ -93,14 +98,14 @@ def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_CORRECT)
 def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Take an ending back that was recorded by mistake: the ride goes on from where it was."""
+    """Revert an ending that was recorded by mistake: the ride returns to its status before the end."""
     ride = ride_views.found_ride(ride_id, principal_of(request))
 
     def act(values: dict[str, Any], **told: Any) -> Ride:
         override = {"override": values["override"], "override_reason": values["override_reason"]}
         if not ride.status_before_end and told["expected_version"] == ride.version:
             raise InvalidTransition(RideStatus(ride.status), "correct")
-        before = RideStatus(ride.status_before_end or ride.status)  # not ended any more: the version refuses it
+        before = RideStatus(ride.status_before_end or ride.status)  # no longer ended: the version check refuses it
         return status_report.change_status(
             report=StatusReport(status=before, source=_BY_HAND, note=values["note"], **override), **told
         )
@@ -112,7 +117,7 @@ def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
 def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Take the driver off, with a reason."""
+    """Unassign the driver, with a reason code."""
 
     def act(values: dict[str, Any], **told: Any) -> Ride:
         return assignment.unassign(reason_code=values["reason_code"], note=values["note"], **told)
@@ -126,7 +131,7 @@ def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE)
 def notes(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Change the notes that the reader sees."""
+    """Change the notes that the user may see."""
     form = NotesForm(
         request.POST, dispatchers=disclosure_of(principal_of(request)).dispatcher_notes, auto_id="notes_%s"
     )
@@ -141,7 +146,7 @@ def notes(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_STATUS)
 def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Enter a moment of the road by hand."""
+    """Enter a milestone manually; its time is in the ride's zone."""
     ride = ride_views.found_ride(ride_id, principal_of(request))
 
     def act(values: dict[str, Any], **told: Any) -> Ride:
@@ -165,7 +170,7 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE)
 def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Say what the planner decides while no driver is found."""
+    """Record the planner's decision for a ride without a driver."""
     form = AnswerForm(request.POST, auto_id="answer_%s")
     return _acted(request, ride_id, RideAction.ANSWER, form, acting.answer, _("Dispatch is told."))
 
@@ -190,7 +195,7 @@ def _reason_form(request: HttpRequest, ride_id: UUID, deed: RideAction) -> Versi
 
 
 def _acted(request: HttpRequest, ride_id: UUID, deed: RideAction, form: Versioned, act: Act, done: str) -> HttpResponse:
-    """Do one thing to a ride and tell of it on its page, or show the page with what is wrong."""
+    """Submit a form: redirect to the ride with a message, or show the page with the errors of the form."""
     if acting.is_done(form, act, ride_id=ride_id, by=principal_of(request)):
         messages.success(request, done)
         return redirect("ride_page", ride_id=ride_id)

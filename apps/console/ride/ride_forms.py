@@ -1,4 +1,4 @@
-"""Forms about a ride.  Each carries the version that its reader saw."""
+"""Forms of the ride page.  Each form carries the version of the ride that the page showed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
@@ -19,13 +19,13 @@ from lib.console_forms import put_on, spoken
 from lib.errors import Code, DomainError, StaleVersion
 
 NOTE: Final = 500
-# Of rides that standing orders and the clock call off by themselves.
+# Reasons of rides that are canceled automatically, by standing orders and deadlines.
 _NOT_BY_HAND: Final = frozenset({"standing_order_hold", "standing_order_ended", "calendar_shift", "will_call_not_used"})
 OwnReasons = Mapping[tuple[str, str], str]
 
 
 class Versioned(forms.Form):
-    """`version` is the one the page showed; `names` are fields by their names on the wire."""
+    """`version` is that of the ride on the page; `names` maps paths in the API to form fields."""
 
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
 
@@ -33,7 +33,11 @@ class Versioned(forms.Form):
     is_stale = False
 
     def refuse(self, refusal: DomainError) -> None:
-        """Say a refusal on the form; after a stale one it carries the version that the page shows by now."""
+        """Add an error of a service to the form.
+
+        After a stale version, sets `is_stale` and the current version, so that the form can be submitted again from the
+        page that shows the changes.
+        """
         if isinstance(refusal, StaleVersion):
             self.is_stale = True
             self.data = cast(QueryDict, self.data).copy()
@@ -47,7 +51,10 @@ class Versioned(forms.Form):
 
 
 class Overridable(Versioned):
-    """Soft rules give way to those who may override, with a reason; asked for when one of them stands in the way."""
+    """A form whose soft rules can be overridden with a reason, by users with the scope for it.
+
+    `gives_way` is set if an override would help: the page then shows the fields for it.
+    """
 
     override = forms.BooleanField(label=_("Do it all the same"), required=False)
     override_reason = forms.CharField(label=_("Why"), required=False, max_length=NOTE)
@@ -62,7 +69,7 @@ class Overridable(Versioned):
 
 
 class ReasonForm(Versioned):
-    """An ending, or a driver taken off: why."""
+    """Reason of an ending or an unassignment.  `on_board` adds the rider's current location as a required field."""
 
     reason_code = forms.ChoiceField(label=_("Reason"))
     note = forms.CharField(
@@ -83,7 +90,7 @@ class ReasonForm(Versioned):
 
 
 class CorrectionForm(Overridable):
-    """An ending that was recorded by mistake: why it is taken back."""
+    """Reason why an ending is reverted."""
 
     note = forms.CharField(label=_("Why is it corrected"), max_length=NOTE, widget=forms.Textarea(attrs={"rows": 2}))
 
@@ -106,7 +113,7 @@ class NotesForm(Versioned):
 
 
 class MomentForm(Overridable):
-    """A moment of the road, entered from the telephone.  Times are of the ride's zone, which has to be active."""
+    """A milestone entered manually, after a phone call.  Requires the ride's zone as Django's current time zone."""
 
     type = forms.ChoiceField(label=_("What happened"))
     occurred_at = forms.DateTimeField(
@@ -139,7 +146,7 @@ class MomentForm(Overridable):
 
 
 class AnswerForm(Versioned):
-    """What the planner says while no driver is found; `mobility` goes with another mode."""
+    """The planner's decision for a ride without a driver; another mode requires `mobility`."""
 
     answer = forms.ChoiceField(choices=Answer.choices)
     mobility = forms.ChoiceField(
@@ -158,7 +165,7 @@ class AnswerForm(Versioned):
 
 
 class TickForm(Versioned):
-    """One line of a discharge's checklist, told by the button that was pressed: it is there, or not after all."""
+    """One item of the discharge checklist: the pressed button sets it (`tick`) or clears it (`untick`)."""
 
     tick = forms.ChoiceField(required=False, choices=list(ride_labels.CHECKLIST.items()))
     untick = forms.ChoiceField(required=False, choices=list(ride_labels.CHECKLIST.items()))
@@ -171,7 +178,7 @@ class TickForm(Versioned):
 
 
 def reasons_for(ride: Ride, reasons: ReasonList, action: Action | None, own: OwnReasons) -> list[tuple[str, Any]]:
-    """List the reasons that a step from where the ride is may have, the operator's own with them."""
+    """Return codes and labels of the reasons for a step from the ride's status, including the operator's own."""
     codes: Sequence[str] = CODES[reasons]
     if action is Action.ABORT:
         codes = ABORT_REASONS

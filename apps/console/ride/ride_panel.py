@@ -1,4 +1,7 @@
-"""What a ride's page shows, laid out: each part as far as the reader may see it (rides/disclosure.py)."""
+"""Template contexts of the ride page: stops, needs, notes, people, history and exceptions.
+
+Each function returns only what the reader may see (apps/rides/rules/disclosure.py).
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -28,7 +31,10 @@ Own = Mapping[tuple[str, str], str]
 
 
 def stops(ride: Ride, story: Story, to: Disclosure) -> list[dict[str, Any]]:
-    """Lay out both stops: place, door, whom to ask for, and what opens it to those who drive or dispatch."""
+    """Return both stops: place, entrance, contacts and access code.
+
+    The access code is "" for readers who neither drive nor dispatch.
+    """
     sides = (
         (_("Pickup"), "pickup", ride.pickup_access, ride.pickup_facility_id),
         (_("Drop-off"), "dropoff", ride.dropoff_access, ride.dropoff_facility_id),
@@ -66,7 +72,7 @@ def _asked_for(contact: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def contacts(rows: Iterable[Contact]) -> list[dict[str, Any]]:
-    """Lay out whom to call at a facility."""
+    """Return the contacts of a facility with role, name, phone and extension."""
     return [_contact(one) for one in rows]
 
 
@@ -75,7 +81,10 @@ def _contact(one: Contact) -> dict[str, Any]:
 
 
 def needs(ride: Ride, to: Disclosure, by: Principal) -> list[str]:
-    """Say how the rider moves and what takes hands or room."""
+    """Return the rider's needs as labels.
+
+    Without full access to PHI, only the needs that are disclosed to the reader; otherwise also companions and help.
+    """
     seen = disclosure.accommodation(ride.accommodation, to)
     companions = ride.companions if to.phi >= Phi.FULL else {}
     said = rider_labels.needs_said(seen, None, companions, by)
@@ -90,7 +99,7 @@ def needs(ride: Ride, to: Disclosure, by: Principal) -> list[str]:
 
 
 def notes(ride: Ride, to: Disclosure) -> list[tuple[str, str, str]]:
-    """List the notes with their readers: title, text, and a word for the badge of those that few may read."""
+    """Return the notes that the reader may see: title, text, and a badge for restricted ones ("" for others)."""
     if to.phi < Phi.FULL:
         return []
     found = [
@@ -106,7 +115,7 @@ def notes(ride: Ride, to: Disclosure) -> list[tuple[str, str, str]]:
 
 
 def people(ride: Ride, story: Story, to: Disclosure, by: Principal) -> list[dict[str, str]]:
-    """List whom to call about this ride, besides the contacts of its places."""
+    """Return the people to call about the ride, besides facility contacts; [] without full access to PHI."""
     if to.phi < Phi.FULL:
         return []
     found: list[tuple[str, Any, Any]] = []
@@ -131,7 +140,7 @@ def people(ride: Ride, story: Story, to: Disclosure, by: Principal) -> list[dict
 
 
 def driver_of(one: Assignment, by: Principal) -> str:
-    """Name who drives and with what: by the whole name to those who see drivers, else by first name."""
+    """Return driver and license plate; the full name for users who may read drivers, else the first name."""
     name = one.driver_name if by.has_scope(Scope.DRIVERS_READ) else one.driver.first_name
     return f"{name}, {one.vehicle_plate}"
 
@@ -152,7 +161,7 @@ def assignments(story: Story, by: Principal) -> list[dict[str, Any]]:
 
 
 def exceptions(story: Story, by: Principal) -> list[dict[str, Any]]:
-    """Lay out the exceptions, those that stand first."""
+    """Return the exceptions, unresolved ones first."""
     rows = sorted(story.exceptions, key=lambda one: one.resolved_at is not None)
     return [exception(one, story.names, by) for one in rows]
 
@@ -172,7 +181,7 @@ def exception(one: RideException, names: Mapping[str, str], by: Principal) -> di
 
 
 def answer_of(one: RideException) -> dict[str, Any] | None:
-    """Say what the planner has answered to an exception, and when; None: nothing yet."""
+    """Return the planner's answer to an exception with its time; None without an answer."""
     if leg_decisions.ANSWER not in one.details:
         return None
     told = Answer(one.details[leg_decisions.ANSWER])
@@ -181,7 +190,10 @@ def answer_of(one: RideException) -> dict[str, Any] | None:
 
 
 def timeline(story: Story, own: Own, by: Principal) -> list[dict[str, Any]]:
-    """Tell what happened, newest first: each line with who says so, and when it was written down where that differs."""
+    """Return the history, newest first.
+
+    `recorded` is the time of recording if it is at least a minute after the event, else None.
+    """
     return [_line(entry, story.names, own, by) for entry in reversed(story.timeline)]
 
 
@@ -213,7 +225,7 @@ def _of_moment(entry: Entry, by: Principal) -> list[str]:
 
 
 def details_of(data: Mapping[str, Any], own: Own) -> list[str]:
-    """Say what an event's data adds to its name: codes as words, nothing that is not known here."""
+    """Return the data of an event as labels; ignores unknown keys."""
     said = []
     if ended := data.get("endedAs"):
         said.append(_("it had ended as: %(status)s") % {"status": str(ride_labels.STATUSES[ended].text).lower()})
@@ -238,12 +250,12 @@ def details_of(data: Mapping[str, Any], own: Own) -> list[str]:
 
 
 def _spaced(name: str) -> str:
-    """Write a name of the wire as words: `pickupTime` as `pickup time`."""
+    """Return a field name of the API as words: `pickupTime` as `pickup time`."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def times(ride: Ride, late: int | None) -> list[dict[str, Any]]:
-    """List the instants of a ride that are known, with what each is called."""
+    """Return the known times of a ride with labels; `late` (minutes) belongs to the first one, the pickup."""
     kind = _("Pickup, estimated") if ride.will_call else _("Pickup")
     found: list[tuple[str, datetime | None]] = [
         (kind, ride.pickup_at),

@@ -1,4 +1,8 @@
-"""The page of a ride: where it stands, what happened and who says so, and what can be done about it."""
+"""The ride page: status, history with its sources, and forms for the allowed actions.
+
+`page` renders it for a visit and for a form that failed in `ride_actions`.  A form that failed because the ride has
+changed comes back with the list of these changes, and with the current version, so that the user can submit it again.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -40,8 +44,8 @@ from apps.rides.services import leg_decisions
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 
-CONFLICT = 409  # the page was about an older version
-NOTES_FORM = "notes_form"  # beside the notes themselves
+CONFLICT = 409  # the form was based on an older version of the ride
+NOTES_FORM = "notes_form"  # name in the template, where `notes` holds the notes
 _LISTS = {
     RideAction.CANCEL: ReasonList.CANCELLED,
     RideAction.NO_SHOW: ReasonList.NO_SHOW,
@@ -53,12 +57,16 @@ _LISTS = {
 @require_safe
 @require_scope(Scope.RIDES_READ)
 def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Show a ride.  Twelve queries at most, however much has happened to it."""
+    """Show a ride.  At most twelve queries, independent of the length of its history."""
     return page(request, ride_id)
 
 
 def found_ride(ride_id: UUID, by: Principal) -> Ride:
-    """Give a ride in reach, or answer 404."""
+    """Return a ride that is visible to the user.
+
+    Raises:
+        Http404: there is no such ride.
+    """
     found = ride_story.shown(ride_id, by)
     if found is None:
         raise Http404
@@ -66,7 +74,11 @@ def found_ride(ride_id: UUID, by: Principal) -> Ride:
 
 
 def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **returned: Versioned) -> HttpResponse:
-    """Show a ride; `returned` is a form that comes back with its errors, `seen_version` what its sender had read."""
+    """Render a ride.  Writes an audit entry.
+
+    `returned` holds a form with errors under its name in the template; `seen_version` is the version that the form was
+    based on.  The status is 409 for a stale form and 422 for other errors.
+    """
     by, now = principal_of(request), timezone.now()
     ride = found_ride(ride_id, by)
     story = ride_story.story(ride, by)
@@ -147,7 +159,7 @@ def _ending(ride: Ride, story: ride_story.Story, own: ride_panel.Own) -> dict[st
 
 
 def _forms(ride: Ride, deeds: frozenset[RideAction], own: ride_panel.Own, by: Principal) -> dict[str, Versioned]:
-    """Make the forms of what can be done, filled in from the ride as it is."""
+    """Return the forms of the allowed actions, with the ride's current values."""
     fresh = {"version": ride.version}
     found: dict[str, Versioned] = {
         deed.value: Overridable(initial=fresh, auto_id=f"{deed.value}_%s")
@@ -170,7 +182,7 @@ def _forms(ride: Ride, deeds: frozenset[RideAction], own: ride_panel.Own, by: Pr
 
 
 def reason_form(ride: Ride, deed: RideAction, own: ride_panel.Own, *sent: Any, **options: Any) -> ReasonForm:
-    """Make the form of an ending, or of a driver taken off, for a ride as it stands."""
+    """Return the form for an ending or an unassignment, with the reasons for the ride's current status."""
     step = step_to(deed, RideStatus(ride.status))
     on_board = deed is RideAction.UNFULFILLED and ride.status == RideStatus.IN_PROGRESS
     reasons = reasons_for(ride, _LISTS[deed], step, own)
@@ -178,7 +190,7 @@ def reason_form(ride: Ride, deed: RideAction, own: ride_panel.Own, *sent: Any, *
 
 
 def _changes(ride: Ride, seen_version: int, own: ride_panel.Own) -> list[dict[str, Any]]:
-    """Say what happened to a ride since its reader opened the page.  Two queries."""
+    """Return the events of a ride since the user opened the page.  Two queries."""
     events = ride_story.changes_since(ride.pk, seen_version)
     names = names_of(event.actor for event in events)
     return [

@@ -1,4 +1,4 @@
-"""Addresses below /console/rides/: single rides, and what is done to them."""
+"""URLs below /console/rides/: the ride page and its actions."""
 
 from django.urls import path
 
