@@ -1,4 +1,4 @@
-"""Names of a ride's type and addresses on screens and printed pages."""
+"""Labels of a ride's service type and addresses on screens and printed pages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from apps.rides.rules.disclosure import Disclosure
 
 
 def place(stop: Mapping[str, Any], to: Disclosure) -> str:
-    """Name a stop in few words, as far as the reader may know it: the house, else the street, else the town."""
+    """Return a short label of a stop within the reader's disclosure: its name, else its street, else its city."""
     seen = disclosure.stop(stop, to)
     return str(seen.get("name") or seen.get("addressLine1") or seen.get("city") or _("Place not shown"))
 

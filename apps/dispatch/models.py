@@ -1,11 +1,11 @@
-"""What the dispatch desk keeps of its own: how the downtime pack stands."""
+"""The state of the downtime pack."""
 
 from django.db import models
 from django.db.models import Q
 
 
 class DowntimePack(models.Model):
-    """The newest downtime pack, and the lease of the worker that makes the next.  One row, or none yet."""
+    """The newest downtime pack, and the lease of the worker that creates the next one.  At most one row."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     claim_id = models.UUIDField(null=True)
@@ -16,7 +16,7 @@ class DowntimePack(models.Model):
     sheets = models.PositiveIntegerField(default=0)
     rides = models.PositiveIntegerField(default=0)
     without_sheets = models.BooleanField(default=False)  # the server has no Pango
-    copied_at = models.DateTimeField(null=True)  # to the place that settings name
+    copied_at = models.DateTimeField(null=True)  # to the directory in DOWNTIME_COPY_DIR
 
     class Meta:
         constraints = [models.CheckConstraint(name="downtime_pack_is_one", condition=Q(pk=1))]

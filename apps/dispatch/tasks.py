@@ -1,4 +1,4 @@
-"""What the clock does for the dispatch desk."""
+"""Scheduled tasks of dispatch."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -9,5 +9,5 @@ from lib.access import system
 
 @shared_task(name="dispatch.make_downtime_pack")
 def make_downtime_pack() -> None:
-    """Go on with the next downtime pack; any number of workers may run it at once."""
+    """Continue with the next downtime pack; safe to run in any number of workers at once."""
     downtime.make(by=system(), at=timezone.now())

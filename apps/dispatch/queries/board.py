@@ -1,4 +1,4 @@
-"""A day on the board: who drives what when, and what nobody drives yet."""
+"""The dispatch board of a day: each driver's rides, and the rides without a driver."""
 
 import datetime as dt
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ from apps.rides.rules.lifecycle import OPEN, RideStatus
 from lib.access import Principal
 
 UNASSIGNED: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED})
-# What bars, cards and rows show, and what is reckoned from.
+# Columns that bars, cards and rows show, or that their times are computed from.
 _COLUMNS: Final = (
     "status",
     "version",
@@ -76,9 +76,9 @@ class BoardRide:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A driver's day: rides to come and under way in the order of their begin, what is over, and when they work.
+    """A driver's row: open rides in order of their start, the time spans of ended rides, and working hours.
 
-    `duty` is empty for who does not work by shifts.
+    `duty` is empty if the driver does not work in shifts.
     """
 
     driver: Driver
@@ -97,7 +97,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A day, or the part of it that was asked for: lanes by what comes next, and all that waits for a driver."""
+    """A day or a filtered part of it: driver rows by start of their next ride, and the rides without a driver."""
 
     axis: Axis
     lanes: tuple[Lane, ...]
@@ -113,10 +113,10 @@ class Board:
 def board(
     axis: Axis, *, by: Principal, at: dt.datetime, driver_ids: Collection[UUID] | None = None, counted: Q | None = None
 ) -> Board:
-    """Read a day within the caller's reach, or of it the lanes of some drivers and all that waits.
+    """Return a day within the caller's visibility; with `driver_ids`, only the rows of these drivers.
 
-    Lanes are of drivers who work that day or have a ride.  `counted`: the rides that are counted, where these are not
-    all.  Five queries, however many rides.
+    All unassigned rides are included.  Has a row for each driver who works that day or has a ride.  `counted` filters
+    the rides that are counted by status; None counts all.  Five queries, independent of the number of rides.
     """
     wanted = Q(driver__isnull=False) | Q(status__in=sorted(UNASSIGNED))
     if driver_ids is not None:
@@ -135,12 +135,12 @@ def board(
 
 
 def awaits_release(ride: Ride) -> bool:
-    """Tell a will-call that nobody has released yet: no driver is looked for."""
+    """Return whether a will-call ride without a driver has not been released: it needs no driver yet."""
     return ride.will_call and ride.ready_at is None and ride.status in UNASSIGNED
 
 
 def rides_of(axis: Axis, by: Principal) -> RideQuerySet:
-    """Find the rides of a day within the caller's reach."""
+    """Return the rides of a day that are visible to the caller."""
     return Ride.objects.visible_to(by).filter(pickup_at__gte=axis.starts_at, pickup_at__lt=axis.ends_at)
 
 
@@ -149,12 +149,12 @@ def by_status(day: RideQuerySet) -> Counter[str]:
 
 
 def waiting_of(rides: Iterable[Ride], at: dt.datetime) -> list[BoardRide]:
-    """Say how those rides stand that nobody drives yet."""
+    """Return the rides that have no driver yet, with their delay at `at`."""
     return [BoardRide(ride, errand_of(ride, at=at), *_overdue(ride, at)) for ride in rides if ride.status in UNASSIGNED]
 
 
 def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[BoardRide], list[tuple[RideSlot, Ride]]]:
-    """Say how one driver's rides stand, in the order of their begin: those to come and under way, and those over."""
+    """Return one driver's open rides with their delay, and the ended rides; both in order of their start."""
     ordered = [(errand_of(ride, at=at), ride) for ride in rides]
     ordered.sort(key=lambda one: (one[0].span.starts_at, one[1].pk))
     late = lateness([leg_of(ride, errand) for errand, ride in ordered], at)
@@ -169,13 +169,13 @@ def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[BoardRide], lis
 
 
 def lanes_of(ride_ids: Collection[UUID], *, by: Principal) -> set[UUID]:
-    """Say in whose lanes these rides are now.  One query."""
+    """Return the ids of the drivers who are assigned to these rides.  One query."""
     rows = Ride.objects.visible_to(by).filter(pk__in=ride_ids, driver__isnull=False)
     return set(rows.values_list("driver_id", flat=True))
 
 
 def _by_what_comes(lane: Lane) -> tuple[bool, dt.datetime, str, str, str]:
-    """Sort lanes by what comes next; who has nothing more to drive comes last."""
+    """Sort rows by the start of the next ride, then by name; drivers without another ride come last."""
     driver, next_at = lane.driver, lane.next_at
     last = dt.datetime.max.replace(tzinfo=dt.UTC)
     return next_at is None, next_at or last, driver.last_name, driver.first_name, str(driver.pk)
@@ -231,6 +231,6 @@ def _lane(
 
 
 def _driven(errand: RideSlot, ride: Ride) -> Span:
-    """Say from when to when an ended ride kept its driver, as far as it is known."""
+    """Return the time span in which an ended ride occupied its driver: planned times where actual ones are missing."""
     ends_at = ride.dropped_off_at or errand.span.ends_at
     return Span(min(errand.span.starts_at, ends_at), ends_at)

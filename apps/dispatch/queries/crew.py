@@ -1,4 +1,4 @@
-"""Which vehicle a driver has at the time of a ride."""
+"""The vehicle that a driver has at the time of a ride."""
 
 import datetime as dt
 from uuid import UUID
@@ -14,11 +14,11 @@ from lib.errors import InvalidInput, NotFound
 
 
 def vehicle_for(*, ride_id: UUID, driver_id: UUID, by: Principal, at: dt.datetime) -> UUID:
-    """Name the vehicle of the driver's shift at the pickup, else their default one.
+    """Return the vehicle of the driver's shift at the pickup, else the driver's default vehicle.
 
     Raises:
-        NotFound: the ride is out of reach.
-        InvalidInput: the driver is out of reach, or has no vehicle then.
+        NotFound: the ride is not visible to the caller.
+        InvalidInput: the driver is not visible to the caller, or has no vehicle at that time.
     """
     ride = Ride.objects.visible_to(by).select_related("rider").filter(pk=ride_id).first()
     if ride is None:

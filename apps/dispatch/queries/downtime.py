@@ -1,4 +1,4 @@
-"""How the downtime pack stands."""
+"""State and metrics of the downtime pack."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from apps.dispatch.models import DowntimePack
 
 
 def newest() -> DowntimePack | None:
-    """Give the row of the pack that was made last; None before the first.  One query."""
+    """Return the row of the newest pack; None if no pack exists.  One query."""
     return DowntimePack.objects.filter(made_at__isnull=False).first()
 
 
 def families(*, at: dt.datetime) -> Iterator[Metric]:
-    """Give the metrics of the pack, where there is to be one.  One query."""
+    """Yield the metrics of the pack, none if DOWNTIME_PASSPHRASE is not set.  One query."""
     if not settings.DOWNTIME_PASSPHRASE:
         return
     pack = newest()

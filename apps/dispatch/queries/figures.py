@@ -1,4 +1,4 @@
-"""A day of the board in figures: of one that has been read, and alone, where nothing but they is shown."""
+"""Counts of a day on the board: of a board that was read already, or without reading a whole board."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -17,13 +17,13 @@ from apps.rides.queries.assignment_facts import COLUMNS_OF_ERRANDS
 from apps.rides.rules.lifecycle import OPEN
 from lib.access import Principal
 
-# What is late is reckoned from these.
+# Columns that delays are computed from.
 _COLUMNS: Final = (*COLUMNS_OF_ERRANDS, "eta_pickup_at")
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How many rides wait for a driver, or for their release, and how many are late or foreseen to be."""
+    """Numbers of rides without a driver, of unreleased will-calls, and of rides that are or will be late."""
 
     waiting: int
     will_calls: int
@@ -32,15 +32,15 @@ class Figures:
 
 
 def figures_of(found: Board) -> Figures:
-    """Count a board, or what it was narrowed to."""
+    """Count the rides of a board or of a filtered board."""
     shown = (one for lane in found.lanes for one in lane.shown if not one.is_context)
     return _figures(found.waiting, shown, found.counts)
 
 
 def figures(axis: Axis, *, by: Principal, at: datetime) -> Figures:
-    """Count a day as its board does.  Two queries; what is over, people and shifts are not read."""
+    """Count the rides of a day as on its board.  Two queries; ended rides, people and shifts are not read."""
     day = rides_of(axis, by)
-    # A driver out of reach has no lane.
+    # A driver who is not visible to the caller has no row.
     in_reach = Q(driver=None) | Q(driver__in=Driver.objects.visible_to(by))
     rides = list(day.filter(in_reach, status__in=sorted(OPEN)).only(*_COLUMNS))
     of_driver: dict[UUID, list[Ride]] = defaultdict(list)

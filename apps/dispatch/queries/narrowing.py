@@ -1,4 +1,4 @@
-"""The part of a day that a dispatcher of several regions looks after: by facility, provider and time zone."""
+"""Filters of the board by facility, provider and time zone, for dispatchers of several regions."""
 
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -23,12 +23,12 @@ class BoardFilter:
         return bool(self.facility_id or self.provider_id or self.zone)
 
     def holds(self, ride: Ride) -> bool:
-        """Say whether a ride is wanted, whoever drives it."""
+        """Return whether the filter includes a ride, by facility and time zone, regardless of its driver."""
         return (self.facility_id in (None, ride.facility_id)) and self.zone in ("", ride.timezone)
 
     @property
     def counted(self) -> Q:
-        """Give the condition for rides that are counted: those that nobody drives yet may become any provider's."""
+        """The condition for rides that are counted; rides without a provider count for every provider."""
         wanted = Q()
         if self.facility_id is not None:
             wanted &= Q(facility_id=self.facility_id)
@@ -41,7 +41,7 @@ class BoardFilter:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a day could be narrowed to: ids and names, by name, and zones."""
+    """The options of the filters of a day: facilities and providers with their names, sorted by name, and zones."""
 
     facilities: list[tuple[UUID, str]]
     providers: list[tuple[UUID, str]]
@@ -49,10 +49,10 @@ class Choices:
 
 
 def narrowed(found: Board, within: BoardFilter) -> Board:
-    """Leave of a day what is wanted.
+    """Filter a board.
 
-    Lanes stay whole, with the rides that are not wanted set aside: a driver who is elsewhere meanwhile is not free.
-    Who has nothing to drive is left where the wanted rides' clocks go, or where the provider is the one asked for.
+    Rows of drivers keep their other rides, marked as context: a driver on another ride is not free.  A driver without
+    rides stays if the driver's provider is the selected one, or uses the time zone of an included ride.
     """
     if not within:
         return found
@@ -63,7 +63,7 @@ def narrowed(found: Board, within: BoardFilter) -> Board:
 
 
 def choices(found: Board, within: BoardFilter, *, by: Principal) -> Choices:
-    """List what a whole day, not yet narrowed, can be narrowed to, and what it is.  One query."""
+    """Return the filter options of an unfiltered board, including the selected ones.  One query."""
     rides = [one.ride for one in [*found.waiting, *_driven(found)]]
     wanted = {one for one in (within.facility_id, *(ride.facility_id for ride in rides)) if one is not None}
     facilities = Facility.objects.visible_to(by).filter(pk__in=wanted).order_by("name", "pk")

@@ -1,4 +1,4 @@
-"""What drivers drive on one day, with all that stands on paper."""
+"""Rides of a day with all details for printed run sheets."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,18 @@ from lib.access import Principal
 
 
 def rides_of(driver_id: UUID, axis: Axis, *, by: Principal) -> list[Ride]:
-    """Read the rides that a driver has still to drive, with their riders, in the order of their pickups.  One query."""
+    """Return the driver's remaining rides with their riders, in order of pickup.  One query."""
     rows = _day(axis, by).select_related("rider").filter(driver_id=driver_id)
     return list(rows.filter(status__in=sorted(WITH_DRIVER)).order_by("pickup_at", "pk"))
 
 
 def rides_of_day(axis: Axis, *, by: Principal) -> list[Ride]:
-    """Read all rides of a day with rider, driver and vehicle, in the order of their pickups.  One query."""
+    """Return all rides of a day with rider, driver and vehicle, in order of pickup.  One query."""
     return list(_day(axis, by).select_related("rider", "driver", "vehicle").order_by("pickup_at", "pk"))
 
 
 def still_to_drive(rides: Sequence[Ride]) -> Mapping[UUID, list[Ride]]:
-    """Part the rides of a day by driver, as far as they are still to be driven; their order stays."""
+    """Group the remaining rides of a day by driver, in the given order."""
     found: dict[UUID, list[Ride]] = defaultdict(list)
     for ride in rides:
         if ride.driver_id is not None and ride.status in WITH_DRIVER:

@@ -1,4 +1,4 @@
-"""What suggestions are made from: the rides that wait, and everybody who could drive them."""
+"""The data for driver suggestions: unassigned rides, and the drivers and vehicles that may serve them."""
 
 import datetime as dt
 from collections.abc import Collection, Sequence
@@ -19,12 +19,12 @@ from apps.rides.rules.facts import RideNeeds, Span
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 
-MOST: Final = 400  # rides that are looked at together, those due first; what is left waits for the next time
+MOST: Final = 400  # rides of one preview, the earliest by pickup; the others come in the next preview
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A plan with the rides, drivers and vehicles that it names; `driven` counts what each driver has that day."""
+    """A plan, and the rides, drivers and vehicles in it; `driven` counts the rides of each driver that day."""
 
     plan: Plan
     rides: dict[UUID, Ride]
@@ -34,10 +34,10 @@ class Preview:
 
 
 def preview(axis: Axis, *, ride_ids: Collection[UUID] | None = None, by: Principal, at: dt.datetime) -> Preview:
-    """Suggest drivers for the rides of a day that wait for one, or for those named among them.
+    """Suggest drivers for the unassigned rides of a day, or for those of `ride_ids`.
 
-    Will-calls that nobody released yet are looked at where they are named.  Nine queries at most, however many rides;
-    nothing is written.
+    Unreleased will-calls are included only if they are in `ride_ids`.  At most nine queries, independent of the number
+    of rides; nothing is written.
     """
     rides = _waiting(axis, ride_ids, by)
     if not rides:
@@ -81,7 +81,7 @@ def _drivers(by: Principal) -> list[Driver]:
 
 
 def _vehicles(drivers: Sequence[Driver], around: Span) -> list[Vehicle]:
-    """Read the vehicles of the drivers' shifts then, and their default ones."""
+    """Return the vehicles of the drivers' shifts in this time span, and their default vehicles."""
     shifts = Shift.objects.filter(
         driver__in=drivers, status=Shift.Status.PLANNED, starts_at__lt=around.ends_at, ends_at__gt=around.starts_at
     )
@@ -90,7 +90,7 @@ def _vehicles(drivers: Sequence[Driver], around: Span) -> list[Vehicle]:
 
 
 def _around(needs: Sequence[RideNeeds], at: dt.datetime) -> RideNeeds:
-    """Give one ride as long as all of them together: facts that are gathered around it are those around each."""
+    """Return one ride that spans all rides, so that facts gathered for it cover every one of them."""
     spans = [one.errand.span for one in needs]
     longest = max(span.ends_at - span.starts_at for span in spans)
     whole = Span(min(span.starts_at for span in spans), max(at + longest, *(span.ends_at for span in spans)))
@@ -107,7 +107,7 @@ def _available(driver: Driver, facts: Facts, starts_at: dt.datetime) -> Availabl
 
 
 def _shared(rides: Sequence[Ride], drivers: Sequence[Driver], by: Principal) -> dict[tuple[UUID, UUID], int]:
-    """Count by rider and driver how often they rode together."""
+    """Count the completed rides by rider and driver."""
     rows = (
         Ride.objects.visible_to(by)
         .filter(rider_id__in={ride.rider_id for ride in rides}, status=RideStatus.COMPLETED, driver__in=drivers)

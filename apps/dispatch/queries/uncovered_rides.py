@@ -1,4 +1,4 @@
-"""Rides that a change of a shift would leave without one."""
+"""Rides that the change of a shift would leave without a shift of their driver."""
 
 import datetime as dt
 
@@ -11,9 +11,9 @@ from lib.access import Principal
 
 
 def left_without(shift: Shift, *, keeps: tuple[dt.datetime, dt.datetime] | None, by: Principal) -> RideQuerySet:
-    """Find the rides given to its driver during a planned shift that no shift of theirs would cover any more.
+    """Return the driver's assigned rides during a planned shift that no shift of the driver would cover afterwards.
 
-    `keeps` is the time for which the driver stays in it; None: none.
+    `keeps` is the time for which the driver keeps the shift; None: the driver loses it.
     """
     rides = assigned_rides.for_driver(shift.driver_id, by=by)
     rides = rides.filter(pickup_at__gte=shift.starts_at, pickup_at__lt=shift.ends_at)

@@ -1,6 +1,6 @@
-"""The service day as an axis: elapsed minutes since 04:00 on the wall.
+"""The service day as an axis: elapsed minutes since 04:00 local time.
 
-Positions are minutes that pass, not minutes on a clock face: a day with 23 or 25 hours draws as long as it is.  Pure.
+Positions are elapsed minutes and not clock times, so a day of 23 or 25 hours has its actual length.  Pure.
 """
 
 import datetime as dt
@@ -12,9 +12,8 @@ from zoneinfo import ZoneInfo
 
 from apps.organizations.rules.opening_hours import local_instant
 
-DAY_STARTS: Final = dt.time(
-    4
-)  # the quietest hour: last night's rides are over and the first dialysis is not yet under way
+# The quietest hour: last night's rides have ended and the first dialysis runs have not begun.
+DAY_STARTS: Final = dt.time(4)
 _MINUTE: Final = dt.timedelta(minutes=1)
 
 
@@ -35,18 +34,18 @@ class Axis:
 
     @cached_property
     def minutes(self) -> int:
-        """Count the minutes of the day: 1,440, and an hour less or more where the clocks change."""
+        """The minutes of the day: 1,440, or an hour less or more when clocks change."""
         return int((self.ends_at - self.starts_at) / _MINUTE)
 
     def holds(self, at: dt.datetime) -> bool:
         return self.starts_at <= at < self.ends_at
 
     def minute_of(self, at: dt.datetime) -> int:
-        """Give the whole minutes from the start of the day, clipped to the day."""
+        """Return the whole minutes from the start of the day, clipped to the day."""
         return min(max(int((at - self.starts_at) // _MINUTE), 0), self.minutes)
 
     def ticks(self, clock: Callable[[dt.datetime], str]) -> list[tuple[int, str]]:
-        """List every hour that passes, by minute, as `clock` writes it; one that comes twice names its zone."""
+        """Return minute and label of each elapsed hour; a clock time that occurs twice is labeled with its zone."""
         zone = ZoneInfo(self.zone)
         hours = [self.starts_at + dt.timedelta(hours=count) for count in range(self.minutes // 60)]
         local = [at.astimezone(zone) for at in hours]
@@ -58,6 +57,6 @@ class Axis:
 
 
 def service_day(at: dt.datetime, zone: str) -> dt.date:
-    """Name the service day that an instant falls into: before 04:00 it is still yesterday's."""
+    """Return the service day of an instant: before 04:00 local time it is the previous date."""
     local = at.astimezone(ZoneInfo(zone))
     return local.date() - dt.timedelta(days=1 if local.time() < DAY_STARTS else 0)

@@ -21,7 +21,7 @@ class Segment:
 
 
 def rows(legs: Sequence[RideSlot]) -> list[int]:
-    """Give every ride the first row in which it overlaps none before it; in the order of their begin."""
+    """Return for each ride the first line in which it overlaps no earlier ride; `legs` are sorted by start."""
     free_from: list[dt.datetime] = []
     placed = []
     for leg in legs:

@@ -1,7 +1,7 @@
-"""Who could drive the rides that wait: a driver for each, one ride after the other, those due first going first.
+"""Driver suggestions for unassigned rides: the most urgent ride is assigned first.
 
-Pure: no query, no clock.  What is suggested breaks no rule at all, neither a hard one nor one that gives way to a
-reason, and counts for what is suggested after it: nobody gets two rides at once.
+Pure: no query, no clock.  A suggestion violates no rule, not even one that an override reason could waive, and counts
+as an assignment for the next rides: no driver gets two rides at the same time.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from apps.rides.rules.ranking import Score, approach, score
 from apps.rides.rules.travel import Place
 from lib.messages import Text
 
-# What stands against a driver with a vehicle whatever else they drive that day: asked once, not for every ride.
+# Rules that do not depend on the driver's other rides: checked once per driver, vehicle and day, not for every ride.
 _OF_THE_DAY: Final = (
     ViolationCode.DRIVER_INACTIVE,
     ViolationCode.VEHICLE_OUT_OF_SERVICE,
@@ -34,7 +34,7 @@ _OF_THE_DAY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """A driver who may be asked, and where they come from before their first ride."""
+    """A driver who may be assigned, and the places from which the driver starts before the first ride."""
 
     facts: DriverFacts
     default_vehicle_id: UUID | None = None
@@ -44,7 +44,7 @@ class Available:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A driver and vehicle for a ride; `reason` tells a dispatcher why, naming nobody."""
+    """A driver and vehicle for a ride; `reason` explains the choice to a dispatcher and names no person."""
 
     ride_id: UUID
     driver_id: UUID
@@ -55,7 +55,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A ride for which nobody was found; `against` counts the drivers by what first stands against them."""
+    """A ride without a suggestion; `against` counts the drivers by the first rule that excludes them."""
 
     ride_id: UUID
     against: Mapping[ViolationCode, int]
@@ -63,7 +63,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is suggested, and what is left, each in the order in which rides are due."""
+    """The suggestions, and the rides without one, each in the order of urgency."""
 
     suggestions: tuple[Suggestion, ...]
     left: tuple[Left, ...]
@@ -77,10 +77,10 @@ def suggest(
     shared_rides: Mapping[tuple[UUID, UUID], int],
     at: datetime,
 ) -> Plan:
-    """Give each ride the cheapest driver against whom nothing stands, by `ranking`; `shared_rides` by rider and driver.
+    """Assign each ride the cheapest driver who violates no rule, as scored by `ranking`.
 
-    Rides whose deadline comes first choose first; a ride that should have begun keeps its driver from then until it
-    could be over if it began now.
+    `shared_rides` counts earlier rides by rider and driver.  Rides are assigned in order of their latest pickup.  An
+    overdue ride occupies its driver from its planned start until the end that it has if it starts now.
     """
     day = _Day(drivers, vehicles, shared_rides)
     suggestions: list[Suggestion] = []
@@ -96,7 +96,7 @@ def suggest(
 
 
 class _Day:
-    """Who drives what, as it fills up."""
+    """The drivers and vehicles of a day, with the rides assigned so far."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class _Day:
         self._known: dict[tuple[UUID, UUID, date], ViolationCode | None] = {}
 
     def give(self, needs: RideNeeds) -> Suggestion | Left:
-        """Choose for one ride, and keep who was chosen busy with it."""
+        """Choose a driver and vehicle for one ride, and mark both as occupied by it."""
         against: Counter[ViolationCode] = Counter()
         for weighed, one, vehicle in self._by_cost(needs):
             if vehicle is None:
@@ -150,13 +150,13 @@ class _Day:
 
 
 def _vehicle_at(one: Available, at: datetime) -> UUID | None:
-    """Name the vehicle of the driver's shift then, else their default one."""
+    """Return the vehicle of the driver's shift at `at`, else the driver's default vehicle."""
     on_shift = (shift.vehicle_id for shift in one.facts.shifts if shift.span.starts_at <= at < shift.span.ends_at)
     return next(on_shift, one.default_vehicle_id)
 
 
 def _from_now(needs: RideNeeds, at: datetime) -> RideNeeds:
-    """Stretch a ride that should have begun: whoever takes it drives it now."""
+    """Extend an overdue ride to the end that it has if it starts now."""
     errand = needs.errand
     if errand.span.starts_at >= at:
         return needs

@@ -1,8 +1,8 @@
-"""Making the downtime pack: what people work from on paper while the service is away.
+"""Creates the downtime pack: the printable data that dispatchers work with while the service is down.
 
-One encrypted ZIP of all run sheets and all rides of two days.  Laying out a sheet takes a third of a second, so those
-that have not changed are taken from the time before; they lie encrypted beside the packs.  However many workers are
-woken, one is at work on it, for some seconds: where sheets are left over, the next tick goes on.
+A pack is one encrypted ZIP of all run sheets and all rides of two days.  Laying out a sheet takes a third of a second,
+so unchanged sheets are reused; they are stored encrypted beside the packs.  A lease lets one worker at a time work on
+the pack, for some seconds per run; the next run continues with the remaining sheets.
 """
 
 import datetime as dt
@@ -43,9 +43,9 @@ from lib.scopes import Scope
 
 log = logging.getLogger(__name__)
 
-SECONDS: Final = 10.0  # of laying out in one go: other tasks of the worker wait for it
-KEPT: Final = 4  # packs: an hour
-_LEASE: Final = dt.timedelta(seconds=90)  # longer than a task may live
+SECONDS: Final = 10.0  # of layout per run: other tasks of the worker wait meanwhile
+KEPT: Final = 4  # packs, of one hour
+_LEASE: Final = dt.timedelta(seconds=90)  # longer than the time limit of a task
 _NOT_WRITTEN, _NOT_COPIED = "downtime_pack:written", "downtime_pack:copied"
 
 
@@ -68,9 +68,9 @@ def is_on() -> bool:
 
 
 def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool = True) -> Outcome:
-    """Go on with the next pack where one is due, for about so many seconds; without `due`, whenever the last one was.
+    """Continue with the next pack for about `seconds`, if one is due; with `due=False`, in any case.
 
-    Any number of processes may call it at once.  What was done when one is killed is not done again.
+    Safe to call from any number of processes at once.  Finished sheets are kept if a process is killed.
     """
     if not is_on():
         return Outcome.OFF
@@ -79,7 +79,7 @@ def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool 
         return Outcome.NOT_YET
     try:
         outcome, made = _go_on(by, at, seconds)
-    except OSError as trouble:  # of the folder: the disk is full, somebody else owns it
+    except OSError as trouble:  # for example: the disk is full, or another user owns the folder
         log.warning("downtime pack not written: %s", type(trouble).__name__)
         _tell(_NOT_WRITTEN, _("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
         outcome, made = Outcome.FAILED, {}
@@ -134,7 +134,7 @@ def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[Outcome, dic
 
 
 def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
-    """Read today and tomorrow.  Thirteen queries."""
+    """Return the rides and sheets of today and tomorrow.  Thirteen queries."""
     today = service_day(at, zone.key)
     found = _Days({}, [], {})
     for day in (today, today + dt.timedelta(days=1)):
@@ -149,9 +149,9 @@ def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
 def _rendered_sheets(
     sheets: Iterable[Sheet], kept: Path, reader: run_sheet.Reader, seconds: float
 ) -> tuple[bool, dict[str, tuple[str, bytes]]]:
-    """Give the sheets by file, with the digests they are kept by, and whether that is all of them; one at least is new.
+    """Return whether all sheets are finished, and digest and PDF by file; lays out at least one new sheet.
 
-    A sheet that says the same as one that is kept is that one: it says itself when it was made.
+    A sheet with unchanged content is reused: it prints its own creation time.
     """
     until, new = time.monotonic() + seconds, 0
     made_at = reader.made_at.astimezone(reader.zone)
@@ -171,7 +171,7 @@ def _rendered_sheets(
 
 
 def _digest(one: Sheet, reader: run_sheet.Reader) -> str:
-    """Digest what a sheet says, but for when it was made, and the passphrase that it is kept under."""
+    """Return a keyed digest of a sheet's content without its creation time, of the style and of the passphrase."""
     said = run_sheet.html(one.lane, one.rides, one.day, replace(reader, made_for="", made_at=one.rides[0].pickup_at))
     parts = (said.encode(), run_sheet.STYLE.read_bytes(), settings.DOWNTIME_PASSPHRASE.encode())
     return keyed_digest(b"\0".join(parts), purpose="downtime sheet").hex()
@@ -195,7 +195,7 @@ def _keep(files: Iterable[Path], names: set[str]) -> None:
 
 
 def _copy(at: dt.datetime) -> None:
-    """Copy the newest pack to the place that settings name; where that fails the pack stands, and people are told."""
+    """Copy the newest pack to DOWNTIME_COPY_DIR.  A failure raises an alert; the pack itself remains valid."""
     if not settings.DOWNTIME_COPY_DIR:
         return
     place, name = Path(settings.DOWNTIME_COPY_DIR), downtime_page.file_name(at)

@@ -1,6 +1,6 @@
-"""What stands in a downtime pack: the rides of two days as tables, and which sheet is whose.
+"""Contents of a downtime pack: the rides of two days as tables, and the list of run sheets.
 
-The pack is for people who have nothing else: it names riders, doors and whom to call.
+Its readers have no other source, so it includes names of riders, entrances and contacts.
 """
 
 import datetime as dt
@@ -24,12 +24,12 @@ from lib.access import Principal
 from lib.clocks import clock
 
 EVERY: Final = dt.timedelta(minutes=15)
-# A pack is begun this long after the one before it: the rest is for a worker that is busy, or for many new sheets.
+# A pack is started this long after the previous one: the other 5 minutes are for a busy worker or many new sheets.
 DUE_AFTER: Final = dt.timedelta(minutes=10)
 
 
 class Sheet(NamedTuple):
-    """A run sheet to be: `file` is its name in the pack, where everybody reads it."""
+    """A run sheet to lay out; `file` is its name in the pack and can be read without the passphrase."""
 
     file: str
     day: dt.date
@@ -42,7 +42,7 @@ def is_old(made_at: dt.datetime | None, at: dt.datetime) -> bool:
 
 
 def file_name(at: dt.datetime) -> str:
-    """Name a pack by the instant of its data, in UTC, so that names sort by age."""
+    """Return the name of a pack: the instant of its data in UTC, so that names sort by age."""
     return f"carelane-downtime-{at.astimezone(dt.UTC):%Y%m%d-%H%M%SZ}.zip"
 
 
@@ -50,9 +50,9 @@ FILES: Final = "carelane-downtime-*.zip"
 
 
 def sheets(day: dt.date, lanes: Iterable[Lane], rides: Mapping[UUID, Sequence[Ride]]) -> Iterator[Sheet]:
-    """List the sheets of a day by driver's name; `rides` are those still to be driven, by driver.
+    """Yield the sheets of a day sorted by driver name; `rides` are the remaining rides by driver id.
 
-    Names of files say the vehicle, and nobody's name: they can be read without the passphrase.
+    File names contain the vehicle but no person's name: they can be read without the passphrase.
     """
     named = sorted(lanes, key=lambda one: (one.driver.last_name, one.driver.first_name, str(one.driver.pk)))
     with_rides = [lane for lane in named if rides.get(lane.driver.pk)]
@@ -63,7 +63,7 @@ def sheets(day: dt.date, lanes: Iterable[Lane], rides: Mapping[UUID, Sequence[Ri
 
 
 def contents(found: Iterable[Sheet], by: Principal, zone: ZoneInfo) -> Iterator[Sequence[object]]:
-    """Say which sheet is whose, as rows of a table with its heads."""
+    """Yield a header and one row per sheet, with its driver and its first and last pickup."""
     yield _("File"), _("Day"), _("Driver"), _("Phone"), _("Vehicle"), _("Rides"), _("First pickup"), _("Last pickup")
     for one in found:
         first, last = one.rides[0].pickup_at, one.rides[-1].pickup_at
@@ -73,7 +73,7 @@ def contents(found: Iterable[Sheet], by: Principal, zone: ZoneInfo) -> Iterator[
 
 
 def table(rides: Iterable[Ride], by: Principal, doors: pickup_points.Doors) -> Iterator[Sequence[object]]:
-    """Write rides as rows of a table with its heads: each by the clock of its own zone, which it names."""
+    """Yield a header and one row per ride; times are in the ride's own zone, which has a column."""
     yield (
         _("Pickup"), _("Zone"), _("Window"), _("Appointment"), _("Status"), _("Will-call, not released"), _("Rider"),
         _("Phone"), _("Needs"), _("Service"), _("From"), _("To"), _("Driver"), _("Driver's phone"), _("Vehicle"),

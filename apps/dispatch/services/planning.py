@@ -25,7 +25,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A suggestion that somebody accepts: the ride as it was seen, and who is to drive it with what."""
+    """An accepted suggestion: the ride as the dispatcher saw it, and the driver and vehicle to assign."""
 
     chosen: Chosen
     driver_id: UUID
@@ -34,7 +34,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one ride of a selection: the ride as it is now, or why it stayed as it was."""
+    """The result for one ride of a selection: the changed ride, or the reason for the refusal."""
 
     ride_id: UUID
     ride: Ride | None = None

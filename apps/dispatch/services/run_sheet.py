@@ -1,4 +1,4 @@
-"""The run sheet of a driver's day on paper: what is driven when, whom to ask for, and room to write."""
+"""The printed run sheet of a driver's day: times, stops, contacts, and space for handwritten notes."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ STYLE: Final = Path(settings.BASE_DIR) / "templates" / "dispatch" / "run_sheet.c
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads the sheet, and by which clock: it says for whom and when it was made on every page."""
+    """The reader and time zone of the sheet, and for whom and when it was created, as printed on every page."""
 
     by: Principal
     zone: ZoneInfo
@@ -42,7 +42,7 @@ class Reader:
 
 
 def html(lane: Lane, rides: Sequence[Ride], day: dt.date, reader: Reader) -> str:
-    """Write a driver's day as a whole document; rides come with their riders, in the order of their pickups."""
+    """Render a driver's day as an HTML document; `rides` come with their riders, in order of pickup."""
     context = {
         "name": driver_name(lane.driver, reader.by),
         "lane": lane,
@@ -56,10 +56,10 @@ def html(lane: Lane, rides: Sequence[Ride], day: dt.date, reader: Reader) -> str
 
 
 def pdf_of(document: str) -> bytes:
-    """Lay out what `html` wrote as a PDF.
+    """Lay out the document of `html` as a PDF.
 
     Raises:
-        lib.pdf.PangoMissing: as it says.
+        lib.pdf.PangoMissing: the server has no Pango.
     """
     return pdf.write(document, style=STYLE)
 
@@ -86,7 +86,7 @@ def _row(ride: Ride, reader: Reader) -> dict[str, Any]:
 
 
 def stop_lines(ride: Ride, side: str, doors: pickup_points.Doors, sees: disclosure.Disclosure) -> list[str]:
-    """Say where to go in lines: the place, its door and how far in, whom to call, what opens it."""
+    """Return the lines of a stop: address, entrance and way inside, instructions, contact, door code."""
     shape, sealed = getattr(ride, side), getattr(ride, f"{side}_access")
     seen = disclosure.stop(shape, sees)
     contact = seen.get("contact") or {}

@@ -1,4 +1,4 @@
-"""Changing a shift whose rides somebody has looked at: whom it leaves without a shift is judged as it is then."""
+"""Changing a shift after a dispatcher has confirmed the rides that the change leaves without a shift."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -17,7 +17,7 @@ from lib.errors import DomainError, NotFound
 
 
 class RidesLeft(DomainError):
-    """Rides that were not looked at would be left without a shift; `keeps` is the time that its driver would stay."""
+    """The change leaves unconfirmed rides without a shift; `keeps` is the time for which the driver keeps the shift."""
 
     template = _("The change leaves rides without a shift that nobody has looked at.")
 
@@ -36,13 +36,14 @@ def amend(
     by: Principal,
     at: datetime,
 ) -> Shift:
-    """Change a shift as `shifts.amend` does, where it leaves no ride without a shift but those `seen`.
+    """Change a shift as `shifts.amend` does, if every ride that is left without a shift is in `seen`.
 
-    Who is assigned to a ride is locked for it: what is being assigned is waited for.
+    Locks the drivers and the vehicle, so that it waits for assignments in progress.
 
     Raises:
-        RidesLeft: there are others.  Nothing is changed.
-        NotFound, StaleVersion, ShiftCancelled, ShiftBegun, ShiftChangedHands, InvalidInput, ShiftTaken: as there.
+        RidesLeft: other rides are left without a shift.  Nothing is changed.
+        NotFound, StaleVersion, ShiftCancelled, ShiftBegun, ShiftChangedHands, InvalidInput, ShiftTaken: as in
+            `shifts.amend`.
     """
     before = Shift.objects.visible_to(by).filter(pk=shift_id).first()
     if before is None:

@@ -1,4 +1,4 @@
-"""Make a downtime pack now, or open one: the second works without database and service."""
+"""Create a downtime pack now, or decrypt one; decrypting works without the database and the service."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -16,7 +16,7 @@ from lib.access import system
 
 class Command(BaseCommand):
     help = "Make a downtime pack, or open one with the passphrase of the settings (7-Zip opens it as well)."
-    requires_system_checks: list[str] = []  # opening one has to work in a downtime
+    requires_system_checks: list[str] = []  # a pack must open while the service is down
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             raise CommandError(f"{folder} is there already, or cannot be made.") from None
         for name, content in files.items():
             target = folder / name
-            # Names are not sealed: others may have changed them.
+            # File names inside the ZIP are not encrypted or authenticated: someone may have changed them.
             if ".." in target.parts or not target.is_relative_to(folder):
                 raise CommandError("A file in it wants to lie outside of the folder: it has been altered.")
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
