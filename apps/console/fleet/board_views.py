@@ -1,4 +1,4 @@
-"""The credential board: who lacks which credential, what lapses next, and the same as a file."""
+"""The credential board: missing and expiring credentials by driver or vehicle, also as a file."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
@@ -42,7 +42,7 @@ _KIND_WORDS: Final = {"": gettext_lazy("Drivers"), "vehicles": gettext_lazy("Veh
 @require_safe
 @require_scope(Scope.DRIVERS_READ)
 def credentials(request: HttpRequest) -> HttpResponse:
-    """Show credentials by owner and type, what lapses soonest first.  As many queries for any number of rows."""
+    """Show credentials by owner and type, soonest to expire first.  The number of queries is constant."""
     by, now = principal_of(request), timezone.now()
     filters = credential_filters(by)
     form = cast(CredentialBoardFilter, filters(request.GET))
@@ -77,7 +77,7 @@ def credentials(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require_scope(Scope.DRIVERS_READ)
 def credentials_file(request: HttpRequest) -> HttpResponse:
-    """Give all rows that the filter leaves as a file, and leave a row in the trail: they leave the house."""
+    """Download all rows of the filter as a CSV file, and record the export in the audit trail."""
     by, now = principal_of(request), timezone.now()
     form = CredentialBoardFilter(request.GET, providers=providers(by))
     found = board(form.asked(CREDENTIALS.sort(request.GET.get("sort", ""))), by=by, at=now)
@@ -99,7 +99,7 @@ def credentials_file(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.DRIVERS_READ)
 def drivers(request: HttpRequest) -> HttpResponse:
-    """List drivers by name; what is searched for is sent, as names have no place in addresses."""
+    """List drivers by name; the search form is sent by POST, because URLs must not contain names."""
     by, now = principal_of(request), timezone.now()
     sent = request.method == "POST"
     filters = driver_filters(by)
@@ -119,17 +119,17 @@ def drivers(request: HttpRequest) -> HttpResponse:
 
 
 def credential_filters(by: Principal) -> Filters:
-    """Give what reads filters of the board.  One query, however many are read."""
+    """Return the factory of the board's filter forms.  One query, for any number of forms."""
     return partial(CredentialBoardFilter, providers=providers(by))
 
 
 def driver_filters(by: Principal) -> Filters:
-    """Give what reads filters of the drivers.  One query, however many are read."""
+    """Return the factory of the driver list's filter forms.  One query, for any number of forms."""
     return partial(DriversFilter, providers=providers(by))
 
 
 def _sort_of_all(sort: str) -> str:
-    """Keep an order that drivers and vehicles have in common: not that of a credential."""
+    """Return a sort order that is valid for both drivers and vehicles: the default for that of a credential type."""
     return sort if sort.removeprefix("-") in (NAME, BROKEN) else SOONEST
 
 
@@ -138,7 +138,7 @@ def providers(by: Principal) -> list[tuple[UUID, str]]:
 
 
 def page_of(kind: str, owner_id: UUID) -> str:
-    """Give the address of a driver's or a vehicle's page."""
+    """Return the URL of the page of a driver or vehicle."""
     return reverse("fleet_driver" if kind == "drivers" else "fleet_vehicle", args=[owner_id])
 
 
@@ -169,7 +169,7 @@ def _row(row: Row, columns: Collection[str], kind: str, by: Principal) -> dict[s
 
 
 def _cell(cell: Cell, url: str) -> SafeString:
-    """Draw a cell here and not in the template, which would take a second for two thousand of them."""
+    """Render a cell in Python: a template takes a second for 2,000 cells."""
     badge = labels.URGENCIES[cell.urgency]
     said = format_html('<span aria-hidden="true">{}</span> {}', badge.sign, labels.state(cell))
     if cell.urgency not in (Urgency.VALID, Urgency.NOT_FILED):

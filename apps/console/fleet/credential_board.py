@@ -1,4 +1,4 @@
-"""Who lacks which credential, what lapses next, and how many rides that are given out it breaks."""
+"""Credentials of drivers or vehicles by urgency, with the number of assigned rides that each puts at risk."""
 
 import datetime as dt
 from collections import Counter, defaultdict
@@ -17,15 +17,15 @@ from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 
-# A ride that nobody set out on and that was to begin longer ago than this is stuck: no credential changes that.
+# An assigned ride whose pickup is longer ago than this and that has not started is stuck, whatever its credentials.
 AHEAD_SINCE: Final = dt.timedelta(hours=12)
 LAPSED: Final = frozenset({Urgency.EXPIRED, Urgency.MISSING, Urgency.REJECTED})
 _FINE: Final = frozenset({Urgency.VALID, Urgency.NOT_FILED})
-# What rows can be sorted by besides a type of credential: the last is the most urgent of all credentials.
+# Sort keys besides the credential types; SOONEST sorts by the most urgent credential of a row.
 NAME, PROVIDER, GIVEN, BROKEN, SOONEST = "name", "provider", "given", "broken", "soonest"
 SOUND: Final = "sound"
 UNVERIFIED: Final = "unverified"
-# What rows can be narrowed to: those with a credential of one of these.
+# Filter values: each selects the rows that have a credential of one of these urgencies.
 NARROWED: Final[Mapping[str, frozenset[Urgency]]] = {
     "lapsed": LAPSED,
     "expired": frozenset({Urgency.EXPIRED}),
@@ -55,7 +55,7 @@ class Cell:
 
     @property
     def due(self) -> dt.date:
-        """The day by which it has to be seen to: at once, where nothing holds."""
+        """The day by which the credential needs action; `date.min` if missing or rejected, `date.max` if never."""
         if self.urgency in (Urgency.MISSING, Urgency.REJECTED):
             return dt.date.min
         return self.expires_on or dt.date.max
@@ -63,7 +63,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A driver or vehicle, a cell for each type of the board, and how many rides are given to it in all."""
+    """A driver or vehicle, a cell for each credential type of the board, and the number of its assigned rides."""
 
     owner: Driver | Vehicle
     cells: tuple[Cell, ...]
@@ -71,12 +71,12 @@ class Row:
 
     @property
     def broken(self) -> int:
-        """Rides given to it that some credential does not reach; those of the first to lapse are those of all."""
+        """The number of assigned rides at risk: rides after the earliest expiry include those after later ones."""
         return max((cell.rides for cell in self.cells), default=0)
 
     @property
     def worst(self) -> Cell | None:
-        """The credential to be seen to first, of equals one that is needed; None where all hold for over two months."""
+        """The most urgent credential, among equals a required one; None if all are valid for more than 60 days."""
         urgent = [cell for cell in self.cells if cell.urgency not in _FINE]
         return min(urgent, key=lambda cell: (cell.due, not cell.blocking), default=None)
 
@@ -87,7 +87,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a board is to show.  `standing`: a key of `NARROWED`, `UNVERIFIED`, `SOUND`, or "" for all.
+    """The filter and sort order of a board.  `standing`: a key of `NARROWED`, `UNVERIFIED`, `SOUND`, or "" for all.
 
     Without `activation`, former drivers and retired vehicles are left out, except the one with `owner_id`.
     `sort`: `SOONEST`, `NAME`, `PROVIDER`, `GIVEN`, `BROKEN` or a type of credential (by due day), descending with a
@@ -105,9 +105,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Rows in the order asked for; `types` are those that somebody needs or has filed.
+    """The rows in sort order; `types` are those that are required by default or that an owner has filed.
 
-    `counts` are of rows, by what they could be narrowed to.
+    `counts`: the number of rows by filter value.
     """
 
     types: tuple[str, ...]
@@ -116,7 +116,7 @@ class Board:
 
 
 def board(asked: Asked, *, by: Principal, at: dt.datetime) -> Board:
-    """Read how credentials stand today, at the owner's provider.  Three queries, however many rows."""
+    """Return the board for today in the zone of each owner's provider.  Three queries, independent of the rows."""
     owners = _owners(asked, by)
     ids = [owner.pk for owner in owners]
     drives = asked.subject is Subject.DRIVER
@@ -131,7 +131,7 @@ def board(asked: Asked, *, by: Principal, at: dt.datetime) -> Board:
 
 
 def _sorted(rows: list[Row], sort: str) -> list[Row]:
-    """Sort rows that come by name: in both directions equals stay as they are."""
+    """Sort rows that are already sorted by name; ties keep this order in both directions."""
     by, down = sort.removeprefix("-"), sort.startswith("-")
     if by == NAME:
         return rows[::-1] if down else rows
@@ -147,7 +147,7 @@ def _place_of(row: Row, by: str) -> Any:
 
 
 def passes(row: Row, standing: str) -> bool:
-    """Say whether a row is left when a board is narrowed."""
+    """Return whether a row matches a filter value."""
     if standing == SOUND:
         return all(cell.urgency in _FINE for cell in row.cells)
     if standing == UNVERIFIED:
@@ -157,7 +157,7 @@ def passes(row: Row, standing: str) -> bool:
 
 
 def _owners(asked: Asked, by: Principal) -> Sequence[Driver | Vehicle]:
-    """Read whose credentials are asked for, by name.  One query."""
+    """Return the owners that the filter includes, by name.  One query."""
     wanted = Q() if asked.provider_id is None else Q(provider_id=asked.provider_id)
     if asked.owner_id is not None:
         wanted &= Q(pk=asked.owner_id)
@@ -179,7 +179,7 @@ def _owners(asked: Asked, by: Principal) -> Sequence[Driver | Vehicle]:
 def _given(
     subject: Subject, ids: Collection[UUID], *, by: Principal, at: dt.datetime
 ) -> Mapping[UUID, Sequence[tuple[dt.date, int]]]:
-    """Count the rides given to each on which nobody has set out, by service date.  One query."""
+    """Count the assigned rides of each owner that have not started, by service date.  One query."""
     column = f"{subject.value}_id"
     ahead = Ride.objects.visible_to(by).filter(status=RideStatus.ASSIGNED, pickup_at__gt=at - AHEAD_SINCE)
     counted = ahead.filter(**{f"{column}__in": ids}).order_by().values_list(column, "service_date")

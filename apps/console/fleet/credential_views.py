@@ -1,4 +1,4 @@
-"""One credential of a driver or vehicle: what is on file, and filing, verifying and rejecting it."""
+"""One credential of a driver or vehicle: show, file, verify and reject it."""
 
 from typing import Any
 from uuid import UUID
@@ -32,7 +32,7 @@ from lib.scopes import Scope
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.DRIVERS_WRITE)
 def credential(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> HttpResponse:
-    """Show a credential of a type, filed or not, and file one that takes its place."""
+    """Show the credential of a type, filed or not; POST files a credential that replaces it."""
     if kind not in KINDS or type not in TYPES_OF[KINDS[kind]]:
         raise Http404
     if request.method != "POST":
@@ -53,7 +53,7 @@ def credential(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> Ht
 @require_POST
 @require_scope(Scope.DRIVERS_WRITE)
 def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
-    """Note that the visitor, who is not the one who entered the credential, has seen it and it is right."""
+    """Verify a credential; the person who entered it cannot verify it."""
     by = principal_of(request)
     found = visible_credential(credential_id, by)
     try:
@@ -70,7 +70,7 @@ def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.DRIVERS_WRITE)
 def reject(request: HttpRequest, credential_id: UUID) -> HttpResponse:
-    """Note that the credential is not accepted, and why: from now on it does not hold."""
+    """Reject a credential with a reason: it is no longer valid."""
     by = principal_of(request)
     found = visible_credential(credential_id, by)
     form = RejectForm(request.POST, auto_id="reject_%s")
@@ -85,7 +85,7 @@ def reject(request: HttpRequest, credential_id: UUID) -> HttpResponse:
 
 
 def visible_credential(credential_id: UUID, by: Principal) -> Credential:
-    """Find a credential in reach, in force or replaced, or answer 404."""
+    """Return a visible credential, active or replaced; raises Http404 otherwise."""
     found = Credential.objects.visible_to(by).filter(pk=credential_id).first()
     if found is None:
         raise Http404
@@ -108,14 +108,14 @@ def address_of(found: Credential) -> str:
 def credential_page(
     request: HttpRequest, found: Credential, *, removed: UUID | None = None, **returned: forms.Form
 ) -> HttpResponse:
-    """Show the page of a credential with a form that came back; `removed` is the scan that a `remove` form is about."""
+    """Render the page of a credential with an invalid form; `removed` is the scan of an invalid `remove` form."""
     return _page(request, _kind(found), found.subject_id, found.type, removed=removed, **returned)
 
 
 def _page(
     request: HttpRequest, kind: str, owner_id: UUID, type: str, *, removed: UUID | None = None, **returned: forms.Form
 ) -> HttpResponse:
-    """Show the page; `returned` is a form with its errors."""
+    """Render the page; `returned` holds at most one form, which has errors."""
     by, now = principal_of(request), timezone.now()
     owner = found_owner(kind, owner_id, by, now)
     shown, cells = owner_credentials(owner, by, now)

@@ -1,4 +1,4 @@
-"""Scans of credentials: sent in, saved and removed from the page of their credential."""
+"""Scans of credentials: upload, download and removal."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from lib.scopes import Scope
 @require_POST
 @require_scope(Scope.DRIVERS_WRITE)
 def add(request: HttpRequest, credential_id: UUID) -> HttpResponse:
-    """Take a scan in, or say beside the field what is wrong with it."""
+    """Store an uploaded scan, or show the error at its field."""
     by = principal_of(request)
     found = visible_credential(credential_id, by)
     form = DocumentForm(request.POST, request.FILES, auto_id="scan_%s")
@@ -43,7 +43,7 @@ def add(request: HttpRequest, credential_id: UUID) -> HttpResponse:
 @require_safe
 @require_scope(Scope.DRIVERS_WRITE)
 def document(request: HttpRequest, document_id: UUID) -> HttpResponse:
-    """Give a scan as a file to be saved, which no browser shows as a page of ours, and leave it in the trail."""
+    """Download a scan and record it in the audit trail; the headers keep browsers from rendering it as a page."""
     found = documents.given_out(document_id=document_id, by=principal_of(request))
     answer = HttpResponse(found.content, content_type=found.kind)
     answer["Content-Disposition"] = f'attachment; filename="{found.file_name}"'
@@ -56,7 +56,6 @@ def document(request: HttpRequest, document_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.DRIVERS_WRITE)
 def remove(request: HttpRequest, document_id: UUID) -> HttpResponse:
-    """Remove a scan, with a reason."""
     by = principal_of(request)
     found = fleet.document(document_id, by).credential
     form = RemoveForm(request.POST, auto_id=f"remove_{document_id}_%s")

@@ -1,4 +1,4 @@
-"""What pages of the fleet are asked and told: filters, credentials, and who may drive."""
+"""Forms and lists of the fleet pages: filters, credentials, activation of drivers, status of vehicles."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -19,7 +19,7 @@ from lib.errors import DomainError
 from lib.ids import uuid_or_none
 from lib.listing import SIZES, Listing
 
-# Whose credentials, as addresses name them.
+# Names of owner kinds in URLs.
 KINDS: Final = {"drivers": Subject.DRIVER, "vehicles": Subject.VEHICLE}
 _TYPE_LABELS: Final = {
     kind: capfirst(CredentialType(kind).label) for subject in KINDS.values() for kind in TYPES_OF[subject]
@@ -56,7 +56,7 @@ _STANDINGS: Final = [(name, badge.text) for name, badge in labels.ACTIVATIONS.it
 
 
 class _Filter(ListFilter):
-    """What is no choice of a field asks for nothing."""
+    """Ignores values that are no choice of their field."""
 
     provider = forms.ChoiceField(label=_("Provider"), required=False)
 
@@ -87,12 +87,12 @@ class CredentialBoardFilter(_Filter):
         return Asked(subject=KINDS[self.kind], provider_id=self.provider_id, standing=self.value("standing"), sort=sort)
 
     def known(self) -> dict[str, str]:
-        """Say what is asked for as the address does: known names and values alone."""
+        """Return the filter as URL parameters: only known names and values, without the default kind."""
         return {name: value for name, value in super().known().items() if (name, value) != ("of", "drivers")}
 
 
 class DriversFilter(_Filter):
-    """Sent, not put into an address: it holds a name."""
+    """Sent by POST, because it contains a person's name and URLs must not."""
 
     q = forms.CharField(label=_("Name"), required=False, max_length=100)
     activation = forms.ChoiceField(
@@ -105,12 +105,12 @@ class DriversFilter(_Filter):
         return Asked(provider_id=self.provider_id, activation=self.value("activation"), name=self.value("q"), sort=sort)
 
     def known(self) -> dict[str, str]:
-        """Say what of it may stand in an address: not the name."""
+        """Return the filter as URL parameters, without the name."""
         return {name: value for name, value in super().known().items() if name != "q"}
 
 
 class FileForm(forms.Form):
-    """A credential that takes the place of the one in force."""
+    """A credential that replaces the active one."""
 
     number = forms.CharField(label=_("Number"), required=False, max_length=50)
     issuer = forms.CharField(label=_("Issued by"), required=False, max_length=100)
@@ -127,7 +127,7 @@ class RejectForm(forms.Form):
 
 
 class DocumentForm(forms.Form):
-    """A scan of a credential.  What is in it is the service's to judge."""
+    """A scan of a credential.  The service validates its content."""
 
     document = forms.FileField(
         label=_("Scan: PDF, JPEG or PNG"),
@@ -143,7 +143,7 @@ class RemoveForm(forms.Form):
 
 
 class ActivationForm(Versioned):
-    """Whether a driver may drive from now on."""
+    """A change of a driver's activation."""
 
     to = forms.ChoiceField(
         choices=[(one, one) for one in (Activation.ACTIVE, Activation.SUSPENDED, Activation.INACTIVE)],
@@ -167,7 +167,7 @@ class ActivationForm(Versioned):
 
 
 class VehicleStatusForm(Versioned):
-    """Whether a vehicle is on the road from now on."""
+    """A change of a vehicle's status."""
 
     status = forms.ChoiceField(
         label=_("From now on"), choices=[(name, badge.text) for name, badge in labels.VEHICLE_STATUSES.items()]

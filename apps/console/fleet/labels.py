@@ -28,7 +28,7 @@ URGENCIES: Final[Mapping[Urgency, Badge]] = {
     Urgency.VALID: Badge("ok", "✓", gettext_lazy("Valid")),
     Urgency.NOT_FILED: Badge("quiet", "·", gettext_lazy("Not filed")),
 }
-# What a board can be narrowed to, in the order of the filter.
+# Labels of the board's filter, in this order.
 NARROWED: Final[Mapping[str, Text]] = {
     "lapsed": gettext_lazy("Not valid"),
     "expired": gettext_lazy("Expired"),
@@ -65,12 +65,12 @@ def name_of(owner: Driver | Vehicle, by: Principal) -> str:
 
 
 def standing_of(owner: Driver | Vehicle) -> Badge:
-    """Say whether a driver may drive, or a vehicle is on the road."""
+    """Return the badge of a driver's activation or a vehicle's status."""
     return ACTIVATIONS[owner.activation] if isinstance(owner, Driver) else VEHICLE_STATUSES[owner.status]
 
 
 def state(cell: Cell) -> str:
-    """Say how a credential stands: what is soon to lapse by the days it still holds, all else in a word."""
+    """Return the status of a credential: days left if it expires soon, else its urgency in a word."""
     if cell.urgency not in _COUNTED:
         return str(URGENCIES[cell.urgency].text)
     if not cell.days:
@@ -79,10 +79,10 @@ def state(cell: Cell) -> str:
 
 
 def review(awaits: bool) -> str:
-    """Say that nobody has verified a credential that is on file; nothing where somebody has."""
+    """Return a note if a filed credential has not been verified, else ""."""
     return _("not verified") if awaits else ""
 
 
 def broken(count: int) -> str:
-    """Say how many rides are given out for days on which a credential does not hold; nothing where none are."""
+    """Return the number of assigned rides on days when a credential is not valid, as text; "" if there are none."""
     return ngettext("%(count)s ride at risk", "%(count)s rides at risk", count) % {"count": count} if count else ""

@@ -1,4 +1,4 @@
-"""The page of a driver, with credentials, shifts and leave, and of a vehicle; and whether a driver may drive."""
+"""Pages of a driver (credentials, shifts, leave) and of a vehicle, and the activation of a driver."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,12 +36,12 @@ from lib.access import Principal
 from lib.errors import DomainError
 from lib.scopes import Scope
 
-MOST_RIDES: Final = 200  # listed before somebody is suspended; the rest is counted
+MOST_RIDES: Final = 200  # listed before a driver is suspended; more are only counted
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A driver or vehicle as `fleet.queries` reads it, with `record.active_credentials`."""
+    """A driver or vehicle as `fleet.queries` returns it, with `record.active_credentials`."""
 
     kind: str
     record: Any  # a Driver or Vehicle, with the attributes of its prefetches
@@ -52,7 +52,7 @@ class Owner:
 
 
 def found_owner(kind: str, owner_id: UUID, by: Principal, at: datetime) -> Owner:
-    """Find a driver or vehicle in reach, or answer 404."""
+    """Return a visible driver or vehicle; raises Http404 otherwise."""
     rows: Any = fleet.drivers(by, at) if kind == "drivers" else fleet.vehicles(by)
     record = rows.filter(pk=owner_id).first()
     if record is None:
@@ -63,7 +63,7 @@ def found_owner(kind: str, owner_id: UUID, by: Principal, at: datetime) -> Owner
 @require_safe
 @require_scope(Scope.DRIVERS_READ)
 def driver(request: HttpRequest, owner_id: UUID) -> HttpResponse:
-    """Show a driver: credentials, shifts to come, leave, and how many rides wait for them."""
+    """Show a driver with credentials, upcoming shifts, leave, and the number of assigned rides."""
     by, now = principal_of(request), timezone.now()
     owner = found_owner("drivers", owner_id, by, now)
     record = owner.record
@@ -100,7 +100,7 @@ def vehicle(request: HttpRequest, owner_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.DRIVERS_WRITE)
 def activation(request: HttpRequest, owner_id: UUID) -> HttpResponse:
-    """Show what it would do to let a driver drive or not, then do it: with their rides ahead, in one step."""
+    """Show how a change of the activation affects the driver's rides; POST applies both in one transaction."""
     by, now = principal_of(request), timezone.now()
     found = found_owner("drivers", owner_id, by, now)
     if request.method != "POST":
@@ -134,14 +134,14 @@ def activation(request: HttpRequest, owner_id: UUID) -> HttpResponse:
 def owner_credentials(
     owner: Owner, by: Principal, at: datetime
 ) -> tuple[Sequence[fleet.CredentialShown], Mapping[str, Cell]]:
-    """Read what is in force or lacking, and how urgent each is.  Three queries."""
+    """Return active and missing credentials, and the cell of each type.  Three queries."""
     shown = fleet.credentials_for(owner.subject, owner.record, owner.record.active_credentials, at)
     (row,) = board(Asked(subject=owner.subject, owner_id=owner.record.pk), by=by, at=at).rows
     return shown, {cell.type: cell for cell in row.cells}
 
 
 def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
-    """Lay out what pages of drivers and of vehicles have in common."""
+    """Return the template context that pages of drivers and of vehicles share."""
     shown, cells = owner_credentials(owner, by, at)
     names = accounts.names_of(one.verified_by for one in shown)
     there = {one.type for one in shown}
@@ -167,7 +167,7 @@ def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
 
 
 def _wanted(text: str) -> str:
-    """Read what a driver is to become; anything that is not said is a suspension, which asks before it does."""
+    """Parse the new activation; the default is a suspension, whose form requires a reason."""
     return text if text in (Activation.ACTIVE, Activation.INACTIVE) else Activation.SUSPENDED
 
 
@@ -193,7 +193,7 @@ def _activation_page(request: HttpRequest, owner: Owner, form: ActivationForm, t
 
 
 def affected(rides: RideQuerySet, owner: Owner, by: Principal, becomes: Callable[[Ride], str]) -> dict[str, Any]:
-    """List the rides that are given to a driver or vehicle, and what becomes of each; the trail says who looked."""
+    """List the assigned rides of an owner and what happens to each; records the read in the audit trail."""
     rows = list(rides.select_related("rider", "facility")[: MOST_RIDES + 1])
     record_read(
         by=by,
@@ -229,7 +229,7 @@ def _becomes(ride: Ride, driver_id: UUID) -> str:
 
 
 def _tell(request: HttpRequest, changed: activations.DriverChange) -> None:
-    """Say what the driver is now, and what became of their rides."""
+    """Add messages about the driver's new activation and the rides that it affects."""
     said = [
         {
             Activation.ACTIVE: _("The driver may drive."),

@@ -1,4 +1,4 @@
-"""What pages of shifts are asked and told."""
+"""Forms of the shift pages."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _NONE: Final = gettext_lazy("Choose…")
 
 
 class PlanFilter(forms.Form):
-    """Which week, and whose drivers.  What is no choice of a field asks for the week of today, and for all."""
+    """Filter by week and provider.  Ignores invalid values: the default is the current week and all providers."""
 
     day = day_field(gettext_lazy("Week of"), required=False)
     provider = forms.ChoiceField(label=gettext_lazy("Provider"), required=False)
@@ -36,14 +36,14 @@ class PlanFilter(forms.Form):
         day: dt.date = self.cleaned_data.get("day") or today
         self.first = day - day.weekday() * _DAY
         self.data = query.copy()
-        self.data["day"] = day.isoformat()  # what is shown is what the page is about
+        self.data["day"] = day.isoformat()  # shows the day that is used, also if the sent one is invalid
 
     @property
     def provider_id(self) -> UUID | None:
         return uuid_or_none(str(self.cleaned_data.get("provider", "")))
 
     def query(self, day: dt.date) -> str:
-        """Spell the same for another week, as the address does."""
+        """Return the URL parameters of the same filter for another week."""
         wanted = QueryDict(mutable=True)
         wanted["day"] = day.isoformat()
         if self.provider_id is not None:
@@ -52,20 +52,20 @@ class PlanFilter(forms.Form):
 
 
 class Looked(Versioned):
-    """`accept` takes responsibility for the rides that a change leaves without a shift: those `seen`, by id."""
+    """Confirms the rides that a change leaves without a shift: `accept` applies to the rides in `seen`, ids as text."""
 
     accept = forms.BooleanField(label=gettext_lazy("I have seen these rides: leave them as they are"), required=False)
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
 
     @property
     def seen_ids(self) -> frozenset[UUID]:
-        """Name the rides that the reader was shown and accepted; what is no id names none."""
+        """The ids of the rides that the user was shown and has accepted; invalid ids are ignored."""
         if not self.cleaned_data["accept"]:
             return frozenset()
         return frozenset(filter(None, map(uuid_or_none, self.cleaned_data["seen"].split())))
 
     def look_again(self, field: str | None) -> None:
-        """Say that there are rides to look at first; what was accepted was about others."""
+        """Add an error: the user must confirm the rides, again if `accept` was for other rides."""
         if self.cleaned_data.pop("accept"):
             self.data = cast(QueryDict, self.data).copy()
             del self.data["accept"]
@@ -75,9 +75,9 @@ class Looked(Versioned):
 
 
 class ShiftForm(Looked):
-    """A driver in a vehicle, from a clock of a day until another: of the next day, where that comes first.
+    """A driver, a vehicle, and a time span; if `ends` is before `starts`, the shift ends on the next day.
 
-    Clocks are those of the driver's provider.  `version` is that of the shift that is changed, 0 of a new one.
+    Times are local to the driver's provider.  `version` is that of the changed shift, 0 for a new one.
     """
 
     driver = forms.ChoiceField(label=gettext_lazy("Driver"))
@@ -138,7 +138,7 @@ class ShiftForm(Looked):
 
     @property
     def told(self) -> dict[str, Any]:
-        """Say what a valid form asks for, as services take it."""
+        """The values of a valid form as keyword arguments of the shift services."""
         return {
             "driver_id": UUID(self.cleaned_data["driver"]),
             "vehicle_id": UUID(self.cleaned_data["vehicle"]),
@@ -148,11 +148,11 @@ class ShiftForm(Looked):
 
 
 class StepForm(Looked):
-    """A step of a shift that is one press of a button."""
+    """A change of a shift by one button, without other fields."""
 
 
 def times_of(shift: Shift, zone: str) -> dict[str, str]:
-    """Write the day and clocks of a shift as its form asks for them."""
+    """Return the day and times of a shift as initial values of its form."""
     begins, ends = (at.astimezone(ZoneInfo(zone)) for at in (shift.starts_at, shift.ends_at))
     return {"day": begins.date().isoformat(), "starts": clock(begins), "ends": clock(ends)}
 

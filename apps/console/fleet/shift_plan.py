@@ -18,7 +18,7 @@ _Span = tuple[dt.datetime, dt.datetime]
 
 @dataclass(frozen=True, slots=True)
 class DayOfDriver:
-    """What begins on a local day of the driver's provider, and whether the driver is away for some of it."""
+    """The shifts that start on a local day of the driver's provider, and whether the driver is on leave that day."""
 
     day: dt.date
     shifts: Sequence[Shift]
@@ -32,15 +32,15 @@ class Lane:
 
     @property
     def minutes(self) -> int:
-        """How long the shifts that begin in the week take together."""
+        """Total length of the shifts that start in the week."""
         spans = (one.ends_at - one.starts_at for day in self.days for one in day.shifts)
         return sum(spans, dt.timedelta()) // dt.timedelta(minutes=1)
 
 
 def week(first: dt.date, *, provider_id: UUID | None, by: Principal) -> Sequence[Lane]:
-    """Read the shifts of seven days by driver, in the order of names, without drivers who have left.
+    """Return the shifts of seven days by driver, sorted by name, without drivers who have left.
 
-    Days are those of each driver's provider.  Three queries.
+    Days are local to each driver's provider.  Three queries.
     """
     drivers = Driver.objects.visible_to(by).exclude(activation=Activation.INACTIVE).select_related("provider")
     if provider_id is not None:

@@ -27,7 +27,7 @@ _WEEK: Final = dt.timedelta(days=shift_plan.DAYS)
 @require_safe
 @require_scope(Scope.DRIVERS_READ)
 def week(request: HttpRequest) -> HttpResponse:
-    """Show who drives what, and when, in seven days.  As many queries for any number of drivers."""
+    """Show the shifts of seven days by driver.  The number of queries is independent of the number of drivers."""
     by, today = principal_of(request), timezone.now().astimezone(zone_of(request)).date()
     form = PlanFilter(request.GET, providers=providers(by), today=today)
     lanes = shift_plan.week(form.first, provider_id=form.provider_id, by=by)

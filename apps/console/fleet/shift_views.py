@@ -1,4 +1,4 @@
-"""One shift: planned, changed, ended, cancelled, and planned once more; rides that it leaves are shown beforehand."""
+"""One shift: plan, change, end, cancel and copy it, with a confirmation for rides that are left without a shift."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _CANCEL: Final = "cancel"
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """Rides that a change leaves without a shift: all in it but those while its driver `keeps` it, some seen before."""
+    """Rides that a change leaves without a shift: those outside `keeps`; the user has confirmed those in `seen`."""
 
     keeps: tuple[datetime, datetime] | None
     seen: Collection[UUID]
@@ -55,7 +55,7 @@ class _Left:
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.DRIVERS_WRITE)
 def new(request: HttpRequest) -> HttpResponse:
-    """Plan a shift: for a driver and day that the address names, or as another one, with or without its driver."""
+    """Plan a shift, prefilled from the URL: with a driver and day, or as a copy with or without its driver."""
     by = principal_of(request)
     if request.method != "POST":
         form = ShiftForm(initial=_first(request, by), **_offered(by))
@@ -75,7 +75,7 @@ def new(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.DRIVERS_WRITE)
 def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
-    """Show a shift and change it; where that leaves rides without one, they are shown first."""
+    """Show and change a shift; asks for confirmation if rides are left without a shift."""
     by = principal_of(request)
     found = _found(shift_id, by)
     if request.method != "POST":
@@ -100,7 +100,7 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.DRIVERS_WRITE)
 def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
-    """End a shift now, or cancel one that has not begun; where that leaves rides without one, they are shown first."""
+    """End a shift now, or cancel a future one; asks for confirmation if rides are left without a shift."""
     by, now = principal_of(request), timezone.now().replace(second=0, microsecond=0)
     found = _found(shift_id, by)
     does = _CANCEL if request.POST.get("do") == _CANCEL else _END
@@ -127,7 +127,7 @@ def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.DRIVERS_WRITE)
 def pause(request: HttpRequest, shift_id: UUID) -> HttpResponse:
-    """Note that the driver of a shift takes a break, or is back from it."""
+    """Record that the driver of a shift starts or ends a break."""
     by = principal_of(request)
     found = _found(shift_id, by)
     begins = request.POST.get("on_break") == "on"
@@ -146,7 +146,7 @@ def _found(shift_id: UUID, by: Principal) -> Shift:
 
 
 def _offered(by: Principal, present: Shift | None = None) -> dict[str, Any]:
-    """List who can be put into a shift and with what: who has not left, what is not retired, and whom it has now."""
+    """Return drivers who have not left and vehicles that are not retired, plus those of the present shift."""
     people = Driver.objects.visible_to(by).select_related("provider").order_by("last_name", "first_name", "pk")
     units = Vehicle.objects.visible_to(by).select_related("provider").order_by("unit_number", "pk")
     driver_id, vehicle_id = (present.driver_id, present.vehicle_id) if present else (None, None)
@@ -157,7 +157,7 @@ def _offered(by: Principal, present: Shift | None = None) -> dict[str, Any]:
 
 
 def _first(request: HttpRequest, by: Principal) -> dict[str, Any]:
-    """Say what a new shift begins with: what the address names, or what the shift has that it names as `copy`."""
+    """Return initial values of a new shift: from the URL parameters, or from the shift whose id is in `copy`."""
     today = timezone.now().astimezone(zone_of(request)).date()
     first: dict[str, Any] = {"version": 0, "day": request.GET.get("day", today.isoformat())}
     copy_id = uuid_or_none(request.GET.get("copy", ""))
@@ -207,7 +207,7 @@ def _page(
     asked: str = "",
     left: _Left | None = None,
 ) -> HttpResponse:
-    """Show a shift; `left` says which rides what was `asked` for, or the form, leaves without one."""
+    """Render a shift; `left` are the rides that the form, or the step in `asked`, leaves without a shift."""
     by, now = principal_of(request), timezone.now()
     zone = found.driver.provider.timezone
     if form is None:
@@ -236,7 +236,7 @@ def _page(
     }
     if left is not None:
         rides = left_without(found, keeps=left.keeps, by=by)
-        # Read first: what comes in between is shown, and asked about once more.
+        # Read these ids first: a ride that is added before the next query is shown and needs another confirmation.
         context["seen"] = " ".join(map(str, rides.values_list("pk", flat=True)))
         context |= affected(rides, Owner("drivers", found.driver), by, left.becomes)
     bad = bool(form.errors or asked or (wrong and wrong.errors))

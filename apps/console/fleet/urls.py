@@ -1,4 +1,4 @@
-"""Addresses below /console/fleet/: credentials, drivers and vehicles."""
+"""URLs below /console/fleet/: credentials, drivers, shifts and vehicles."""
 
 from django.urls import path
 

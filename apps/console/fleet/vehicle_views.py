@@ -1,4 +1,4 @@
-"""Taking a vehicle off the road and putting it back, with the rides that it is given in sight."""
+"""Taking a vehicle out of service and back into service, with its assigned rides."""
 
 from uuid import UUID
 
@@ -26,7 +26,7 @@ from lib.scopes import Scope
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.DRIVERS_WRITE)
 def status(request: HttpRequest, owner_id: UUID) -> HttpResponse:
-    """Show the rides that a vehicle is given, then change whether it is in service; they stay until somebody looks."""
+    """Show a vehicle's assigned rides and change its status; the rides keep the vehicle until a dispatcher decides."""
     by, now = principal_of(request), timezone.now()
     owner = found_owner("vehicles", owner_id, by, now)
     form = VehicleStatusForm(initial={"version": owner.record.version, "status": owner.record.status})
