@@ -1,4 +1,4 @@
-"""Charts of trends, for the page's script and for PDF, and the hours of a week as a table with levels of color."""
+"""Charts of trends, for the page's script and for PDF, and a heat map of weekdays and hours as a table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -13,14 +13,13 @@ from apps.reporting.queries.reports import Point, Trend
 from apps.reporting.rules.kpis import Kpi, Unit
 from apps.reporting.rules.trend_buckets import TIMES
 
-_LARGE_SHARE: Final = (
-    0.5  # from here on, the axis of a share ends at 100 %; smaller shares would be lines on the ground
-)
+# Above this share, the axis ends at 100%; on such an axis, smaller shares would be lines along the bottom.
+_LARGE_SHARE: Final = 0.5
 LEVELS: Final = 5
 
 
 def chart_of(kpi: Kpi, trend: Trend) -> Chart:
-    """Return the chart of a trend: a line for each facility if the trend has them, or else one for all together."""
+    """Return the chart of a trend: a line for each facility if the trend has them, else one line for the total."""
     keys = [point.key for point in trend.points]
     lines = [(line.name, _by_key(line.points)) for line in trend.lines]
     lines = lines or [(kpi_labels.kpi_title(kpi), _by_key(trend.points))]
@@ -64,7 +63,7 @@ def _axis_value(kpi: Kpi, value: float | None) -> float | None:
 def heat_table(points: Sequence[Point], key: str, links: labels.Links) -> dict[str, Any]:
     """Return a table of weekdays by hours, from the first hour with a value to the last.
 
-    The level of a cell, 1 to `LEVELS`, says where its value is between the smallest and the largest one; 0: no value.
+    The level of a cell, 1 to `LEVELS`, is the position of its value between the smallest and the largest; 0: no value.
     """
     figures = {point.key: point.figures[key] for point in points}
     hours = range(

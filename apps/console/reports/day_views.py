@@ -1,4 +1,4 @@
-"""One day on a page: rides by status, its figures, why rides ended, and what waits now; the same as a file."""
+"""Summary of one day: rides by status, KPIs, reasons, and open work now; as a page, CSV and PDF."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
@@ -31,7 +31,7 @@ _NOT_ASKED: Final = ("period", "from", "to")
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def day(request: HttpRequest) -> HttpResponse:
-    """Show the summary of a day, yesterday where none is named.  As many queries for any number of rides."""
+    """Show the summary of a day, by default of yesterday.  The number of queries is independent of the rides."""
     by, at = principal_of(request), timezone.now()
     form, the_day = _asked(request, by, at)
     selection = form.selection(by)
@@ -52,7 +52,7 @@ def day(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def day_file(request: HttpRequest) -> HttpResponse:
-    """Give the summary as a file, its numbers as the API gives them, and leave a row in the trail."""
+    """Download the summary as CSV, with unrounded numbers as in the API; recorded in the audit trail."""
     by, at = principal_of(request), timezone.now()
     form, _the_day = _asked(request, by, at)
     selection = form.selection(by)
@@ -71,7 +71,7 @@ def day_file(request: HttpRequest) -> HttpResponse:
 
 
 def _table(summary: Summary) -> list[list[object]]:
-    """Write the summary as a table: what a row is about, its name, and its number."""
+    """Return the summary as a table with the columns group, name, value, numerator and denominator."""
     figures = [[kpi_labels.kpi_title(one.kpi), *labels.file_cells(one)] for one in summary.figures.values()]
     counts: dict[str, list[tuple[str, int | None]]] = {
         _("Rides by status"): [(str(ride_labels.STATUSES[one].text), count) for one, count in summary.statuses.items()],
@@ -89,7 +89,7 @@ def _table(summary: Summary) -> list[list[object]]:
 
 
 def _asked(request: HttpRequest, by: Principal, at: datetime) -> tuple[ReportFilter, str]:
-    """Read the filter and the day, yesterday where none is named."""
+    """Return the filter for one day, and this day as text; by default yesterday."""
     read = filters(by, at=at)
     asked = request.GET.copy()
     first = cast(ReportFilter, read(request.GET))

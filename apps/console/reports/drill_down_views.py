@@ -1,4 +1,4 @@
-"""The rides behind a figure, a page at a time; names for those alone who may see them."""
+"""Drill-down: the rides behind a KPI or count, page by page; riders are named only to users who may see names."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ COUNTED: Final = {
 
 
 class PointFilter(ListFilter):
-    """Which rides of a figure or count, and which point of a trend."""
+    """Filters of the drill-down: which rides of a KPI or count, and which bucket of a trend."""
 
     counted = forms.ChoiceField(required=False, choices=[("", ""), *COUNTED.items()])
     reason = forms.CharField(required=False, max_length=60)
@@ -58,7 +58,7 @@ class PointFilter(ListFilter):
     shift = forms.ChoiceField(required=False, choices=[("", ""), *((one, one) for one in ("first", "second", "third"))])
 
     def narrowed(self) -> dict[str, object]:
-        """Give what narrows rides to one point; what does not hold narrows nothing."""
+        """Return the valid filters that select one bucket of a trend; invalid values are ignored."""
         values = {name: self.cleaned_data.get(name) for name in drill_down.BUCKET_FILTERS}
         return {name: value for name, value in values.items() if value not in (None, "")}
 
@@ -69,7 +69,7 @@ class PointFilter(ListFilter):
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def rides(request: HttpRequest, key: str) -> HttpResponse:
-    """List the rides behind a figure; whose names are shown is recorded.  As many queries for any number of rides."""
+    """List the rides behind a KPI; named riders are recorded.  The number of queries is independent of the rides."""
     if key not in KPI_BY_KEY:
         raise Http404
     kpi = KPI_BY_KEY[key]
@@ -80,7 +80,7 @@ def rides(request: HttpRequest, key: str) -> HttpResponse:
     try:
         names = drill_down.measures_behind(kpi, counted, reason, part)
     except InvalidInput:
-        raise Http404 from None  # a part or an exclusion that the figure does not have
+        raise Http404 from None  # the KPI has no such part or exclusion
     asked = {**form.known(), "counted": counted, "reason": reason, "part": part, **point.texts()}
     context = {
         "form": form,
@@ -99,7 +99,7 @@ def rides(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def counted_rides(request: HttpRequest) -> HttpResponse:
-    """List the rides of a count: of a status, a reason, whose doing it was, or a type of exceptions.  As `rides`."""
+    """List the rides of a count: by status, reason, fault or exception type.  Otherwise as `rides`."""
     form, point = _asked_for(request)
     told = point.cleaned_data
     try:
@@ -117,7 +117,7 @@ def counted_rides(request: HttpRequest) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Which rides a page lists, what the trail says of it, and what its addresses hold."""
+    """The rides that a page lists, the details of its audit entry, and the parameters of its URLs."""
 
     of: dict[str, str]
     asked: Mapping[str, str | None]
@@ -129,12 +129,12 @@ class Sought:
 
 def _asked_for(request: HttpRequest) -> tuple[ReportFilter, PointFilter]:
     point = PointFilter(request.GET)
-    point.is_valid()  # what does not hold narrows nothing
+    point.is_valid()  # invalid filters are ignored
     return cast(ReportFilter, filters(principal_of(request), at=timezone.now())(request.GET)), point
 
 
 def _back(form: ReportFilter) -> tuple[str, Any]:
-    """Lead back to the day, or to the overview of the period: the links, and what is there."""
+    """Return URL and label of the back link: the summary of the day, or the overview of the period."""
     known = form.known()
     if known.get("from") and known.get("from") == known.get("to"):
         kept = {name: value for name, value in known.items() if name not in ("period", "from", "to")}
@@ -186,7 +186,7 @@ def _list(request: HttpRequest, context: dict[str, Any], sought: Sought) -> Http
 
 
 def _after(text: str, by: Principal) -> tuple[Any, UUID] | None:
-    """Find where a page begins: behind a ride, whose id alone stands in the links."""
+    """Return pickup and id of the ride after which a page starts; links contain only the id."""
     ride_id = uuid_or_none(text)
     rides_ = Ride.objects.using(alias()).visible_to(by)
     at = rides_.filter(pk=ride_id).values_list("pickup_at", flat=True).first() if ride_id else None
@@ -204,7 +204,7 @@ def _what(kpi: Kpi, counted: str, reason: str | None, part: str | None) -> str:
 
 
 def _rows(found: list[DrillDownRide], counts: Collection[str], by: Principal) -> list[dict[str, Any]]:
-    """Write rows; rides are read again for names and places, in one query."""
+    """Return the rows for templates; reads the rides for their names and places, in one query."""
     rides_ = Ride.objects.using(alias()).visible_to(by).select_related("rider", "facility")
     by_id = {ride.pk: ride for ride in rides_.filter(pk__in=[one.ride_id for one in found])}
     opens = by.has_scope(Scope.RIDES_READ)

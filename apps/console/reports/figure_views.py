@@ -1,4 +1,4 @@
-"""One figure: how it went over the period, as a chart and as a table, and why rides ended as they did."""
+"""One KPI: its trend over the period as chart and table, and breakdowns by reason, fault or exception type."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
@@ -31,8 +31,8 @@ from lib.errors import InvalidInput
 from lib.listing import spelled
 from lib.scopes import Scope
 
-EACH: Final = "facility"  # as addresses say that facilities are followed one by one
-# What explains a figure: why rides ended, or which exceptions there were.
+EACH: Final = "facility"  # value of the URL parameter `each` for one line per facility
+# KPIs that breakdowns explain: by reason and fault, or by exception type.
 _OF_ENDINGS: Final = ("fulfillmentRate", "completionRate", "providerFailureRate", "noShowRate", "lateCancelRate")
 _OF_EXCEPTIONS: Final = ("exceptionRate", "mtta", "mttr", "incidentRate")
 _BREAKDOWNS: Final[Mapping[str, str | Promise]] = {
@@ -45,7 +45,7 @@ _BREAKDOWNS: Final[Mapping[str, str | Promise]] = {
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def figure(request: HttpRequest, key: str) -> HttpResponse:
-    """Show a figure with its trend, as a page or as PDF.  As many queries for any number of days."""
+    """Show a KPI with its trend, as a page or PDF.  The number of queries is independent of the days."""
     by, at, kpi = principal_of(request), timezone.now(), _found(key)
     form = cast(ReportFilter, filters(by, at=at)(request.GET))
     along, each = _along(request), request.GET.get("each") == EACH
@@ -91,7 +91,7 @@ def figure(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def figure_file(request: HttpRequest, key: str) -> HttpResponse:
-    """Give the table of the trend as a file, and leave a row in the trail."""
+    """Download the table of the trend as CSV; recorded in the audit trail."""
     by, at, kpi = principal_of(request), timezone.now(), _found(key)
     form = cast(ReportFilter, filters(by, at=at)(request.GET))
     along, each = _along(request), request.GET.get("each") == EACH
@@ -111,7 +111,7 @@ def figure_file(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _table(kpi: Kpi, trend: Trend) -> list[list[object]]:
-    """Write the trend as a table: all together, what is left out by reason, then each facility that was asked for."""
+    """Return the trend as a table: the total, its exclusions by reason, then each selected facility."""
     lines = [{point.key: point.figures[kpi.key] for point in line.points} for line in trend.lines]
     heads: list[object] = [
         trend_buckets.ALONG[trend.by],
@@ -147,7 +147,7 @@ def _with(page: str, asked: Mapping[str, str]) -> str:
 
 
 def _trend(form: ReportFilter, kpi: Kpi, selection: Selection, along: str, each: bool, by: Principal) -> Trend | None:
-    """Read a trend; None where it cannot be told for this filter, which the form says then."""
+    """Return a trend; None if it is not available for this filter: the form then has an error."""
     try:
         return trends(by=by, selection=selection, kpis=[kpi], along=along, each=each)
     except InvalidInput as refusal:
@@ -179,7 +179,7 @@ def _told(kpi: Kpi, selection: Selection, trend: Trend, asked: dict[str, str], b
 
 
 def _rows(kpi: Kpi, trend: Trend, selection: Selection, links: labels.Links) -> Iterator[dict[str, Any]]:
-    """Show each step, and each facility in it, None where it has no rides."""
+    """Yield a row per bucket, with a value per facility, None if it has no rides in the bucket."""
     key = kpi.key
     lines = [(line.facility_id, {one.key: one.figures[key] for one in line.points}) for line in trend.lines]
     for point in trend.points:
@@ -224,7 +224,7 @@ def _breakdowns(key: str, selection: Selection, by: Principal, links: labels.Lin
 
 
 def counted_row(dimension: str, one: CategoryCount, links: labels.Links) -> tuple[str, str, str, str]:
-    """Say how it ended or how bad it was, the reason, and how many; then where these rides are."""
+    """Return status or severity, reason, number of rides, and the URL of these rides."""
     ended, why = labels.count_labels(Count(dimension, one.category, one.code))
     amount = _("Too few rides to show") if one.amount is None else str(one.amount)
     return ended, why, amount, links.count(Count(dimension, one.category, one.code), one.amount)

@@ -1,4 +1,4 @@
-"""What a report is about, as its links says it: days, and ids of facilities and providers, never names."""
+"""Filters of reports and their URL parameters: days, and ids of facilities and providers, never names."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
@@ -25,7 +25,7 @@ from lib.ids import uuid_or_none
 
 USUAL_DAYS: Final = 30
 OWN: Final = "own"
-# Periods of days end yesterday: rides of today that are still to come would count as not completed.
+# Periods of days end yesterday: today's upcoming rides would count as not completed.
 PERIODS: Final[Sequence[tuple[str, str | Promise]]] = (
     ("", _("Last 30 days")),
     ("7", _("Last 7 days")),
@@ -39,7 +39,7 @@ _SAID: Final = ("facility", "provider", "type", "basis")
 
 
 class ReportFilter(ListFilter):
-    """Which days, whose rides, and by which reading of closed days."""
+    """Filter by days, facilities, provider and service, with closed days as closed or as they are now."""
 
     period = forms.ChoiceField(label=_("Period"), required=False, choices=PERIODS)
     facility = Several(label=_("Facilities"), whole=_("All facilities"))
@@ -56,7 +56,7 @@ class ReportFilter(ListFilter):
     def __init__(self, query: QueryDict, *, facilities: Choices, providers: Choices, today: date) -> None:
         super().__init__(query)
         self.today = today
-        # `from` is no name in Python.
+        # `from` is a reserved word of Python.
         days = {"from": day_field(_("From"), required=False), "to": day_field(_("To"), required=False)}
         others = list(self.fields.items())
         self.fields = dict([others[0], *days.items(), *others[1:]])
@@ -64,7 +64,7 @@ class ReportFilter(ListFilter):
         choose(self, "provider", providers, first=_("All providers"))
 
     def clean(self) -> dict[str, Any]:
-        """Two days alone mean the period between them; of any other period they say nothing."""
+        """Treat two dates without a period as a custom period; clear the dates for any other period."""
         data: dict[str, Any] = super().clean() or {}
         first, last = data.get("from"), data.get("to")
         if not data.get("period") and first and last:
@@ -78,7 +78,7 @@ class ReportFilter(ListFilter):
 
     @property
     def days(self) -> tuple[date, date]:
-        """Give the first and the last day, of a form that holds."""
+        """The first and the last day of a valid form."""
         period, yesterday = self.cleaned_data["period"], self.today - timedelta(days=1)
         begun = self.today.replace(day=1)
         if period == OWN:
@@ -91,7 +91,7 @@ class ReportFilter(ListFilter):
         return self.today - timedelta(days=int(period or USUAL_DAYS)), yesterday
 
     def selection(self, by: Principal, *, max_days: int = MAX_DAYS) -> Selection | None:
-        """Select what is asked for; None where the form does not hold, which it says at its fields then."""
+        """Return the selection; None if the form is invalid: its fields then have errors."""
         if not self.is_valid():
             return None
         first, last = self.days
@@ -114,7 +114,7 @@ class ReportFilter(ListFilter):
         put_on(self, refusal, {"to": "to", "from": "from"})
 
     def said(self) -> list[tuple[str, str]]:
-        """Say in words what a form that holds narrows the report down to: labels of fields, and what is chosen."""
+        """Return the filter of a valid form in words: label and chosen value of each field."""
         fields = {name: cast(forms.ChoiceField, self.fields[name]) for name in _SAID if name in self.fields}
         return [(str(field.label), self._chosen(name, field)) for name, field in fields.items()]
 
@@ -131,13 +131,13 @@ def _options(field: forms.ChoiceField) -> Iterable[tuple[str, Any]]:
 
 
 class WorkFilter(ReportFilter):
-    """Which days, and whose rides: they are read as they are now, whatever was closed."""
+    """Filter of the utilization report, which shows rides as they are now, also on closed days."""
 
-    basis = None  # type: ignore[assignment]  # forms take a field away so
+    basis = None  # type: ignore[assignment]  # removes the inherited field from the form
 
 
 def filters(by: Principal, *, at: datetime, form: type[ReportFilter] = ReportFilter) -> Filters:
-    """Give what reads filters of reports.  Two queries, however many are read."""
+    """Return the factory of the filter forms.  Two queries, for any number of forms."""
     facilities = list(Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
     providers = list(TransportProvider.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
     today = at.astimezone(ZoneInfo(settings.OPERATOR_TIME_ZONE)).date()

@@ -1,4 +1,4 @@
-"""What report pages and files show of a KPI value: its texts, its formats, and links to the rides behind it."""
+"""Texts and formats of KPI values on report pages and in files, and links to the rides behind them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Links:
         return f"{reverse('report_rides', args=[kpi.key])}?{spelled(values)}"
 
     def count(self, count: Count, amount: int | None) -> str:
-        """Return the link to the rides of a count; "" if it is 0 or hidden."""
+        """Return the URL of the rides of a count; "" if it is 0 or suppressed."""
         if not amount:
             return ""
         values = {
@@ -63,7 +63,7 @@ class Links:
 
 
 def figure_context(figure: Figure, links: Links | None, **changes: object) -> dict[str, Any]:
-    """Return a value for templates; `links` None if no page lists the rides behind it."""
+    """Return the template context of a value; `links` is None if no page lists the rides behind it."""
     kpi = figure.kpi
     has_rides = bool(figure.denominator)
     return {
@@ -78,7 +78,7 @@ def figure_context(figure: Figure, links: Links | None, **changes: object) -> di
 
 
 def definition_context(figure: Figure, links: Links) -> dict[str, Any]:
-    """Return for templates how a KPI is defined, with its exclusions and parts."""
+    """Return the template context of a KPI's definition, with its exclusions and parts."""
     kpi = figure.kpi
     text = KPI_TEXTS[kpi.key]
     return {
@@ -111,7 +111,7 @@ def definition_context(figure: Figure, links: Links) -> dict[str, Any]:
 
 
 def data_status(selection: Selection, restatements: Sequence[Restated], progress: Progress) -> dict[str, Any]:
-    """Return for templates the period, how far the rollups are, and which closed days were restated."""
+    """Return the template context of the period, the progress of the rollups, and restatements of closed days."""
     return {
         "selection": selection,
         "progress": progress,
@@ -141,13 +141,13 @@ def count_labels(count: Count) -> tuple[str, str]:
     else:
         category = ride_labels.STATUSES[count.category].text
         labels = Fault if count.dimension == "fault" else Reason
-        # A code of the operator that was deleted has no built-in reason that it counts as.
+        # A deleted reason code of the operator has no built-in reason that it maps to.
         code = labels(count.code).label if count.code in labels else count.code
     return str(category), str(capfirst(str(code)))
 
 
 def file_cells(figure: Figure | None) -> list[object]:
-    """Return a value for a file: value, numerator and denominator as the API returns them; None: no rides."""
+    """Return value, numerator and denominator as cells of a file, unrounded as in the API; None: no rides."""
     if figure is None:
         return ["", "", ""]
     if figure.suppressed:
@@ -156,13 +156,13 @@ def file_cells(figure: Figure | None) -> list[object]:
 
 
 def file_headings(kpi: Kpi, *, of: str = "") -> list[str]:
-    """Return the headings of `file_cells`; `of` names the facility if the value is of one of several."""
+    """Return the headings of `file_cells`; `of` is the facility's name if the file has several."""
     title = f"{of}: {kpi_title(kpi)}" if of else kpi_title(kpi)
     return [title, f"{title}, {_('numerator')}", f"{title}, {_('denominator')}"]
 
 
 def exclusion_cells(figure: Figure) -> list[object]:
-    """Return the exclusions for a file, a cell for each reason."""
+    """Return the exclusions as cells of a file, one per reason."""
     return [_("Too few rides to show") if count is None else count for count in figure.excluded.values()]
 
 

@@ -1,4 +1,4 @@
-"""The reports: the main figures of a period as tiles, by facility, and all others below; the same as a file."""
+"""Overview of reports: the main KPIs of a period as tiles and by facility, then all others; also CSV and PDF."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -39,7 +39,7 @@ LIST: Final = Listing(
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def overview(request: HttpRequest) -> HttpResponse:
-    """Show the figures of a period with those of the period before.  As many queries for any number of facilities."""
+    """Show the KPIs of a period and of the period before.  The number of queries is independent of the facilities."""
     by, at = principal_of(request), timezone.now()
     read = filters(by, at=at)
     form = cast(ReportFilter, read(request.GET))
@@ -60,7 +60,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def overview_file(request: HttpRequest) -> HttpResponse:
-    """Give the table as a file, and leave a row in the trail; values are as the API gives them, not rounded."""
+    """Download the table as CSV, with unrounded values as in the API; recorded in the audit trail."""
     by, at = principal_of(request), timezone.now()
     form = cast(ReportFilter, filters(by, at=at)(request.GET))
     selection = form.selection(by)
@@ -83,7 +83,7 @@ def overview_file(request: HttpRequest) -> HttpResponse:
 
 
 def _filed(figures: Figures) -> list[object]:
-    """Write figures into a file; what they leave out stands at the end, so that the first columns stay as they were."""
+    """Return the KPIs as cells of a file; exclusions come last, so that earlier columns keep their positions."""
     return [
         cell
         for write in (labels.file_cells, labels.exclusion_cells)
@@ -93,12 +93,12 @@ def _filed(figures: Figures) -> list[object]:
 
 
 def view_filters(by: Principal) -> Filters:
-    """Give what reads filters of saved views.  Two queries."""
+    """Return the factory of the filter forms for saved views.  Two queries."""
     return filters(by, at=timezone.now())
 
 
 def in_order(rows: Sequence[FacilityRow], sort: str) -> list[FacilityRow]:
-    """Sort by name or by a figure; facilities without the figure come last, whichever way."""
+    """Sort by name or by a KPI; facilities without a value come last in both directions."""
     key, down = sort.removeprefix(DOWN), sort.startswith(DOWN)
     if key == NAME:
         return sorted(rows, key=lambda row: row.name.lower(), reverse=down)
@@ -149,13 +149,13 @@ def _figure(report: FacilityReport, key: str, links: labels.Links, asked: dict[s
 
 
 def _better(higher: bool | None, now: float | None, before: float | None) -> str:
-    """Say whether a figure went the right way: "better", "worse", or "" where that cannot be said."""
+    """Return whether a KPI has improved: "better", "worse", or "" if unchanged or not comparable."""
     if higher is None or now is None or before is None or now == before:
         return ""
     return "better" if (now > before) == higher else "worse"
 
 
 def _cells(figures: Any, links: labels.Links, facility_id: UUID | None) -> list[dict[str, Any]]:
-    """Show one row; rides of no facility have no links that lists them alone."""
+    """Return the cells of one row; no page lists the rides without a facility, so they have no links."""
     changes = {"facility": facility_id} if facility_id else {}
     return [labels.figure_context(figures[key], links if facility_id else None, **changes) for key in MAIN_KPIS]

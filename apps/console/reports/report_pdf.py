@@ -21,12 +21,12 @@ _PDF: Final = "pdf"
 
 
 def asked(request: HttpRequest) -> bool:
-    """Whether the request is for the PDF of a page."""
+    """Return whether the request is for the PDF of a page."""
     return request.GET.get(_FORMAT) == _PDF
 
 
 def address(query: str) -> str:
-    """Return the relative address of the PDF of a page; `query` holds the filters of the page."""
+    """Return the relative URL of the PDF of a page; `query` holds the filters of the page."""
     return f"?{query}&{_FORMAT}={_PDF}" if query else f"?{_FORMAT}={_PDF}"
 
 

@@ -1,4 +1,4 @@
-"""The steps of a trend: what they are called, and which rides stand behind one of them."""
+"""The buckets of a trend: their labels, and the URL parameters that select the rides of one bucket."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -36,12 +36,12 @@ SHIFTS: Final[Mapping[str, str | Promise]] = {
     "second": gettext_lazy("Second shift"),
     "third": gettext_lazy("Third shift"),
 }
-# Fields of the filter that are called otherwise than what opens a step.
+# Filter fields whose names differ from those of `bucket_filter`.
 _FIELDS: Final[Mapping[str, str]] = {"first": "from", "last": "to", "service_type": "type"}
 
 
 def label(along: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
-    """Call a step by its name; `names` are those of facilities or providers."""
+    """Return the label of a bucket; `names` are those of facilities or providers."""
     match along:
         case "day":
             return f"{WEEKDAYS_ABBR[key[0].weekday()]} {key[0].isoformat()}"
@@ -63,15 +63,15 @@ def label(along: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> s
 
 
 def short(along: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
-    """Call a step by a name for the axis of a chart, where there is little room."""
+    """Return the short label of a bucket, for the axis of a chart."""
     return date_format(key[0], "j M") if along in ("day", "week") else label(along, key, names)
 
 
 def narrowed(along: str, key: Sequence[Any], selection: Selection) -> dict[str, object] | None:
-    """Say what an links of rides asks for besides, so that it opens one step alone; None where none does."""
+    """Return the URL parameters that select the rides of one bucket; None if no parameters can select them."""
     found = bucket_filter(along, key, first=selection.first, last=selection.last)
     if found is None:
         return None
-    # Addresses leave out what is empty, and 0 is an hour.
+    # As text: URLs omit empty values, and the hour 0 must not be omitted.
     asked: dict[str, object] = {_FIELDS.get(name, name): str(value) for name, value in found.items()}
     return {"period": "own", **asked} if along in TIMES else asked

@@ -1,4 +1,4 @@
-"""Addresses below /console/reports/.  A figure's page is named by the key of its kpi."""
+"""URLs below /console/reports/.  The key of a KPI is the slug of its page."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Utilization of drivers and vehicles: a row for each, and the days of each; also as CSV and PDF."""
+"""Utilization of drivers and vehicles: a row per driver or vehicle, and a page with its days; also CSV and PDF."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -43,7 +43,7 @@ ONE: Final[Mapping[str, str | Promise]] = {
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def utilization(request: HttpRequest) -> HttpResponse:
-    """Show the work of each driver or vehicle, the busiest first.  As many queries for any number of them."""
+    """Show the utilization of each driver or vehicle, busiest first.  The number of queries is constant."""
     by, at, of = principal_of(request), timezone.now(), _of(request)
     form = cast(WorkFilter, filters(by, at=at, form=WorkFilter)(request.GET))
     selection = form.selection(by, max_days=queries.MAX_DAYS)
@@ -84,7 +84,7 @@ def utilization(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def utilization_file(request: HttpRequest) -> HttpResponse:
-    """Give the table as a file, its numbers as the API gives them, and leave a row in the trail."""
+    """Download the table as CSV, with unrounded numbers as in the API; recorded in the audit trail."""
     by, at, of = principal_of(request), timezone.now(), _of(request)
     form = cast(WorkFilter, filters(by, at=at, form=WorkFilter)(request.GET))
     selection = form.selection(by, max_days=queries.MAX_DAYS)
@@ -110,7 +110,7 @@ def utilization_file(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def worker(request: HttpRequest, of: str, worker_id: UUID) -> HttpResponse:
-    """Show the days of one driver or vehicle; one without a ride in reach is not there."""
+    """Show the days of one driver or vehicle; Http404 if it has no rides that are visible to the user."""
     if of not in WORKERS:
         raise Http404
     by, at = principal_of(request), timezone.now()
@@ -147,9 +147,10 @@ def _ofs(of: str, known: Mapping[str, str]) -> list[tuple[str | Promise, str, bo
 
 
 def _names(of: str, ids: Iterable[UUID], by: Principal) -> dict[UUID, str]:
-    """Name drivers as the reader may know them, and vehicles by what is written on them.  One query at the most.
+    """Return driver names as far as the user may see them, and numbers and plates of vehicles.  At most one query.
 
-    Who sees nobody's identity and no fleet, as analysts, is told ends of ids, as their exports have ids alone.
+    Users who may see neither identities nor the fleet, such as analysts, see the ends of ids: their exports have only
+    ids.
     """
     if by.phi <= Phi.NONE and not by.has_scope(Scope.DRIVERS_READ):
         return {one: unnamed(one) for one in ids}
@@ -161,7 +162,7 @@ def _names(of: str, ids: Iterable[UUID], by: Principal) -> dict[UUID, str]:
 
 
 def _day_url(by: Principal, of: str, worker_id: UUID, day: date) -> str:
-    """Write where a driver's day is on the board, for who works there."""
+    """Return the URL of a driver's day on the board; "" for vehicles and for users without access to the board."""
     if of != "driver" or not by.has_scope(Scope.ASSIGNMENTS_WRITE):
         return ""
     return f"{reverse('board_run', args=[worker_id])}?day={day}"
