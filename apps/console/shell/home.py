@@ -1,4 +1,4 @@
-"""Where people begin: the page that their work starts from, and the home page, which shows what is here for them."""
+"""The home page, with counts of the day, and the start page that each user is redirected to after login."""
 
 from collections.abc import Callable
 from typing import Any, Final, cast
@@ -24,7 +24,7 @@ from lib.access import Principal
 from lib.local_time import local_time
 from lib.scopes import Scope
 
-# The edge of a tile says how a status bears on the day; its words say which one it is.
+# The color of a tile's edge shows how a status affects the day; its label names the status.
 EDGES = {
     RideStatus.REQUESTED: "warn",
     RideStatus.SCHEDULED: "warn",
@@ -34,11 +34,11 @@ EDGES = {
 }
 
 
-# The page that somebody's work starts from, by what they may do; the first that fits.
+# Start pages by permissions; the first match is used.
 STARTS: Final[tuple[tuple[Callable[[Principal], bool], str], ...]] = (
-    # Who runs the service begins with what there is to set up, whatever else they may do.
+    # Administrators start with the setup checklist, whatever else they may do.
     (lambda by: by.has_scope(Scope.USERS_MANAGE), HOME.address),
-    # Lead dispatchers: they may correct what has ended.  Their queue has the board's counters on top.
+    # Dispatch supervisors (they may correct ended rides): their queue has the board's counters on top.
     (lambda by: by.has_scope(Scope.RIDES_CORRECT) and by.has_scope(Scope.EXCEPTIONS_READ), EXCEPTIONS.address),
     (lambda by: by.has_scope(Scope.ASSIGNMENTS_WRITE), BOARD.address),
     (lambda by: by.has_scope(Scope.RIDES_WRITE) and by.provider_ids is None and bool(by.facility_ids), DAY.address),
@@ -48,19 +48,19 @@ STARTS: Final[tuple[tuple[Callable[[Principal], bool], str], ...]] = (
 
 
 def start_of(by: Principal) -> str:
-    """Name the page that somebody's work starts from; the home page where none is theirs."""
+    """Return the URL name of the user's start page; the home page if none matches."""
     return next((address for fits, address in STARTS if fits(by)), HOME.address)
 
 
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
-    """Lead people to where their work starts: after they signed in, and from the address without a path."""
+    """Redirect to the start page, after login and from the root URL."""
     return redirect(start_of(principal_of(request)))
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the day and the contents; at most two queries beyond the session's, one for a pack and one for the setup."""
+    """Show the counts of the day and the table of contents; up to one query each for rides, exceptions, setup, pack."""
     by = principal_of(request)
     now = timezone.localtime()
     context: dict[str, Any] = {"today": now, "contents": contents_for(request.user)}
@@ -105,7 +105,7 @@ def _exception_tiles(by: Principal) -> list[dict[str, Any]]:
 
 
 def _downtime(zone: str) -> dict[str, Any]:
-    """Say how the downtime pack stands to those who answer for it; a pack that nobody wants is one line."""
+    """Return the template context of the downtime pack; only `is_on` if no passphrase is set."""
     if not settings.DOWNTIME_PASSPHRASE:
         return {"is_on": False}
     pack, at = newest(), timezone.now()

@@ -1,4 +1,4 @@
-"""What people keep of lists: how they like to see them, and views under a name of their own."""
+"""Saved preferences of lists (page size, columns) and saved views."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -27,7 +27,7 @@ Lists = Mapping[str, SavableList]
 
 @require_POST
 def arrange(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
-    """Keep how many rows of a list, and which columns, the reader wants, and show it so, in the order they chose."""
+    """Save page size and columns of a list, and show the list with them and the selected sort order."""
     by = principal_of(request)
     listing = _opened(page, lists, by).listing
     asked = QueryDict(request.POST.get("query", "")).dict()
@@ -52,7 +52,7 @@ def arrange(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
 
 @require_POST
 def keep_view(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
-    """Keep what is listed under a name; of the address what the list knows, and nothing else."""
+    """Save the filters of a list as a view; only the URL parameters that the list knows are stored."""
     by = principal_of(request)
     kept = _opened(page, lists, by)
     if kept.filters is None:
@@ -73,7 +73,7 @@ def keep_view(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def view(request: HttpRequest, view_id: UUID) -> HttpResponse:
-    """Rename a view of one's own, or say who sees it."""
+    """Rename one of the user's own views, or change with whom it is shared."""
     by = principal_of(request)
     found = _own(view_id, by)
     form = ViewForm(request.POST or None, initial={"name": found.name, "shared_with": found.shared_with})
@@ -91,7 +91,7 @@ def view(request: HttpRequest, view_id: UUID) -> HttpResponse:
 
 @require_POST
 def remove_view(request: HttpRequest, view_id: UUID) -> HttpResponse:
-    """Forget a view of one's own."""
+    """Delete one of the user's own views."""
     by = principal_of(request)
     found = _own(view_id, by)
     saved_views.remove(view_id=view_id, by=by)
@@ -107,7 +107,12 @@ def _own(view_id: UUID, by: Principal) -> SavedView:
 
 
 def _opened(page: str, lists: Lists, by: Principal) -> SavableList:
-    """Give a list that the reader may see; otherwise there is none (404), or a right is missing (403)."""
+    """Return a list that the user may see.
+
+    Raises:
+        Http404: there is no such list.
+        RightMissing: the user has none of its scopes.
+    """
     if page not in lists:
         raise Http404
     if not any(by.has_scope(scope) for scope in lists[page].scopes):

@@ -1,6 +1,6 @@
-"""The console's table of contents: what the navigation offers, by right.
+"""The navigation of the console: its pages in groups, filtered by the user's permissions.
 
-An entry appears to whoever may open it.  To add a page: one `Entry` in the group it belongs to.
+To add a page, add an `Entry` to a group of `CONTENTS`.
 """
 
 from collections.abc import Callable
@@ -31,12 +31,12 @@ from lib.scopes import Scope
 Text = str | Promise
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # itself alone: its words, and with them their hash, go by the reader
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: labels, and so their hash, depend on the language
 class Entry:
     """A page: `address` is a URL name or a path.
 
-    Opening it takes `right`, a permission of /admin/, or one of `scopes`; where there is neither, being signed in.
-    What is `shut_to_providers` people who are bound to some do not see, whatever their scopes.
+    A user needs the permission `right` of /admin/ and one of `scopes`; without either, any signed-in user may open it.
+    Users who are bound to providers do not see an entry with `shut_to_providers`, whatever their scopes.
     """
 
     label: Text
@@ -46,7 +46,7 @@ class Entry:
     right: str = ""
     scopes: frozenset[str] = frozenset()
     shut_to_providers: bool = False
-    keys: str = ""  # that open it from any page, one after the other
+    keys: str = ""  # keyboard shortcut from any page: keys pressed one after the other
 
     @property
     def url(self) -> str:
@@ -60,7 +60,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Entries that belong together; those of a `folded` one are shown when it is opened."""
+    """A group of entries; the entries of a `folded` group are hidden until the user expands it."""
 
     label: Text
     entries: tuple[Entry, ...]
@@ -233,7 +233,7 @@ CONTENTS: Final = (
             _table(_("Audit trail"), "audit.auditentry", "scroll-text", _("Who saw or changed what")),
         ),
     ),
-    # Records as they are stored, for whoever looks something up: the pages above are for the work with them.
+    # Stored records, for looking something up; the pages above are for daily work.
     Group(
         _("Data"),
         (
@@ -259,7 +259,7 @@ CONTENTS: Final = (
 )
 
 
-# What a page has keys for besides: its own script obeys them, and the list of all keys names them.
+# Other keyboard shortcuts of pages: the script of the page handles them, the list of all shortcuts shows them.
 PAGE_KEYS: Final = (
     (
         BOARD,
@@ -289,12 +289,12 @@ PAGE_KEYS: Final = (
 
 
 def contents_for(user: Any) -> list[Group]:
-    """List the groups, with the entries the person may open; groups without any are left out."""
+    """Return the groups with the entries that the user may open, without empty groups."""
     kept = (replace(group, entries=tuple(one for one in group.entries if one.opens_to(user))) for group in CONTENTS)
     return [group for group in kept if group.entries]
 
 
-# The open items behind an entry, as a query.
+# Queries of the open items of an entry.
 _COUNTED: Final[dict[Entry, Callable[[Principal], QuerySet[Any]]]] = {
     INBOX: lambda by: Alert.objects.visible_to(by).open(),
     EXCEPTIONS: lambda by: exception_queue.open_critical(by=by),
@@ -302,13 +302,13 @@ _COUNTED: Final[dict[Entry, Callable[[Principal], QuerySet[Any]]]] = {
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Template context of every page; costs nothing until a template shows a part of it."""
+    """Template context of every page; evaluated only if a template uses it."""
     user = getattr(request, "user", None)
     return {"shell": Shell(request) if user is not None and user.is_authenticated else {}}
 
 
 class Shell:
-    """The frame around a page.  Each part is computed when a template first shows it: fragments show none."""
+    """Context of the frame around a page.  Each part is computed on first use: HTML fragments use none."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -316,7 +316,7 @@ class Shell:
 
     @cached_property
     def navigation(self) -> list[dict[str, Any]]:
-        """The groups of entries that the person may open, with counts of open items."""
+        """The groups of entries that the user may open, with counts of open items."""
         own = Group("", tuple(entry for entry in (HOME, INBOX) if entry.opens_to(self._user)))
         return [self._group(group) for group in (own, *contents_for(self._user))]
 
@@ -338,7 +338,7 @@ class Shell:
 
     @cached_property
     def page_keys(self) -> list[tuple[Text, list[tuple[list[str], Text]]]]:
-        """The keyboard shortcuts of single pages, by the label of the page."""
+        """The keyboard shortcuts of single pages, with the label of the page."""
         return [
             (entry.label, [(names.split(), does) for names, does in keys])
             for entry, keys in PAGE_KEYS
@@ -351,10 +351,10 @@ class Shell:
 
     @cached_property
     def privacy(self) -> dict[str, Any] | None:
-        """The state of privacy mode, and the page its switch returns to; None for people who see no rider's name."""
+        """State of privacy mode and the URL that its switch returns to; None for users who see no rider names."""
         if not may_name(principal_of(self._request)):
             return None
-        # Tables of /admin/ show records as they are stored: no mark there that says otherwise.
+        # Tables of /admin/ show full stored names, so the mark of privacy mode is not shown there.
         is_table = self._request.path.startswith(reverse("admin:index"))
         back = self._request.get_full_path() if self._request.method in {"GET", "HEAD"} else ""
         return {"on": shows_initials(), "marked": shows_initials() and not is_table, "back": back}
@@ -365,7 +365,7 @@ class Shell:
 
     @cached_property
     def idle(self) -> dict[str, int]:
-        """Seconds until the session ends without use, and how long before that the page warns."""
+        """Seconds until the session expires by inactivity, and seconds before that at which the page warns."""
         return {"left": int(seconds_left(self._request)), "warning": settings.SESSION_WARNING_SECONDS}
 
     @property
@@ -374,7 +374,7 @@ class Shell:
 
     @property
     def inbox(self) -> int | None:
-        """The number of open alerts; None for people without an inbox."""
+        """The number of open alerts; None for users without an inbox."""
         return self._open_counts.get(INBOX)
 
     @property
@@ -383,7 +383,7 @@ class Shell:
 
     @cached_property
     def _open_counts(self) -> dict[Entry, int]:
-        """Open items behind the entries that the person may open.  One query for all of them."""
+        """Numbers of open items of the entries that the user may open.  One query for all of them."""
         by = principal_of(self._request)
         entries = [entry for entry in _COUNTED if entry.opens_to(self._user)]
         if not entries:

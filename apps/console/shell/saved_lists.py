@@ -1,4 +1,4 @@
-"""The lists of the console of which people keep how they like to see them and views, and the addresses of that."""
+"""Registry of the lists with saved preferences and views, and the URLs for them."""
 
 from collections.abc import Mapping
 from typing import Final

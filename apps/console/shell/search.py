@@ -1,6 +1,6 @@
-"""What the command palette finds besides pages: drivers, vehicles, riders and rides, for those who may open them.
+"""Search of the command palette: drivers, vehicles, riders and rides that the user may open.
 
-What is looked for comes in the body of a POST; it stands in no address and is kept nowhere.
+The search text comes in the body of a POST request, so that names appear in no URL; it is not stored.
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from apps.rides.queries.rides import rides_called
 from lib.access import Principal
 from lib.scopes import Scope
 
-MOST: Final = 5  # of a kind; whoever sees as many types more
+MOST: Final = 5  # results per kind, for each kind that the user may see
 LONGEST: Final = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Something to open; `mark` is a word that sets it apart."""
+    """A search result; `mark` distinguishes it, for example by a status or unit number."""
 
     kind: str
     url: str
@@ -40,9 +40,9 @@ class SearchResult:
 
 @require_POST
 def search(request: HttpRequest) -> HttpResponse:
-    """Answer what somebody types with options of a list; what they may not open is not looked for.
+    """Return search results as options of a list; kinds that the user may not open are not queried.
 
-    At most fifteen queries: one for drivers, one for vehicles, rider_combo's for riders, and two for rides.
+    At most fifteen queries: one for drivers, one for vehicles, those of `rider_combo` for riders, and two for rides.
     """
     by = principal_of(request)
     text = request.POST.get("q", "").replace("\0", "").strip()[:LONGEST]

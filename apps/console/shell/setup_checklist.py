@@ -1,4 +1,4 @@
-"""What an operator has to set up before the first ride, read from what is there: nobody ticks anything."""
+"""The setup checklist of an operator: steps before the first ride, completed by the data and not by hand."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ _BOOKING: Final = [role for role, scopes in SCOPES_OF_TOKEN.items() if Scope.RID
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to set up: `begin` leads to its first step, and once something is there, `go_on` to what it lacks.
+    """A setup task: `begin` links to its first step; `go_on` to the remaining steps once data exists.
 
-    Each of the two is a label and an address, "" for what is no matter of the console.  `right` is a permission of
-    /admin/ or a scope, and "" anybody's.
+    Each is a label and a URL name, "" if the task is not done in the console.  `right` is a permission of /admin/ or a
+    scope; "" if any user may do it.
     """
 
     key: str
@@ -51,9 +51,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An item as it stands: `url` of its next step is "" where it is not for the reader, or not in the console.
+    """The state of an item; `url` of its next step is "" if the user lacks the right or it is not done in the console.
 
-    `who` may do it, in words.
+    `who` lists the roles that may do it.
     """
 
     key: str
@@ -68,7 +68,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """All steps, in their order: folded where none but optional ones are left, and gone once all are done."""
+    """All steps in order; collapsed when only optional steps are left, hidden when all are done."""
 
     steps: tuple[Step, ...]
 
@@ -78,7 +78,7 @@ class Checklist:
 
     @property
     def done(self) -> int:
-        """How many of those needed are done."""
+        """The number of completed required steps."""
         return sum(one.done for one in self.needed)
 
     @property
@@ -91,7 +91,7 @@ class Checklist:
 
     @property
     def next(self) -> Step | None:
-        """Give the first that is needed and not done."""
+        """The first required step that is not done."""
         return next((one for one in self.needed if not one.done), None)
 
 
@@ -174,7 +174,7 @@ _ITEMS: Final = (
 
 
 def checklist(user: User, *, by: Principal, at: datetime) -> Checklist:
-    """Say what is set up and what is not.  One query."""
+    """Return the state of all steps.  One query."""
     found = _found(user, by, at)
     found["mail"] = settings.EMAIL_BACKEND != NO_MAIL
     items = [one for one in _ITEMS if one.key != "second_factor" or settings.MFA_REQUIRED]
@@ -182,7 +182,7 @@ def checklist(user: User, *, by: Principal, at: datetime) -> Checklist:
 
 
 def _found(user: User, by: Principal, at: datetime) -> dict[str, bool]:
-    """Ask for all of it at once: each is over at the first row that will do."""
+    """Check all steps in one query of EXISTS conditions."""
     facilities = Facility.objects.visible_to(by).filter(active=True)
     providers = TransportProvider.objects.visible_to(by).filter(active=True)
     drivers, vehicles = Driver.objects.visible_to(by), Vehicle.objects.visible_to(by)
