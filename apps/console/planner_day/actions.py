@@ -1,4 +1,4 @@
-"""What planners do on the page of their day; each form posts to an address of its own and leads back to the day."""
+"""Actions of planners on the page of their day; each form posts to its own URL and returns to the day."""
 
 from typing import Any
 from uuid import UUID
@@ -23,7 +23,7 @@ from lib.scopes import Scope
 @require_POST
 @require_scope(Scope.RIDES_WRITE)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Release a rider.  Who presses it again, from a page that does not know yet, hears that it is done."""
+    """Release a rider.  If an outdated page releases the ride again, a message says that it was released already."""
     asked = views.asked_of(request)
     form = Overridable(request.POST, auto_id=f"ready-{ride_id}_%s")
     by = principal_of(request)
@@ -39,7 +39,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE)
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Take a release back: the rider is not ready after all."""
+    """Retract a release: the rider is not ready after all."""
     form = Overridable(request.POST, auto_id=f"unready-{ride_id}_%s")
     return _acted(request, ride_id, form, acting.retract, _("The release is taken back."))
 
@@ -47,7 +47,7 @@ def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE)
 def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Say what shall happen while no driver is found."""
+    """Record the planner's decision about a ride for which no driver is found."""
     form = AnswerForm(request.POST, auto_id=f"answer-{ride_id}_%s")
     return _acted(request, ride_id, form, acting.answer, _("Dispatch is told."))
 
@@ -55,7 +55,7 @@ def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.RIDES_WRITE)
 def tick(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Say of one line of a checklist that it is there, or not after all."""
+    """Check or uncheck one item of a discharge checklist."""
 
     def act(values: dict[str, Any], **told: Any) -> Ride:
         item = {values["tick"] or values["untick"]: bool(values["tick"])}
@@ -66,7 +66,7 @@ def tick(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 
 def _acted(request: HttpRequest, ride_id: UUID, form: Versioned, act: Act, done: str) -> HttpResponse:
-    """Do one thing to a ride and lead back to the day, or show the day with what is wrong."""
+    """Perform an action on a ride and return to the day, or show the day with the form's errors."""
     asked = views.asked_of(request)
     if acting.is_done(form, act, ride_id=ride_id, by=principal_of(request)):
         messages.success(request, done)

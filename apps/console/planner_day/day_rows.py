@@ -1,4 +1,4 @@
-"""The rides of a facility's day, laid out: in which section each stands, and what it says there."""
+"""The rows of a facility's day: the section of each ride, and its texts."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ from apps.rides.services import leg_decisions
 from lib.access import Phi, Principal
 from lib.clocks import clock
 
-# What stands, in the order in which a planner works.
+# Sections in the order in which a planner works.
 SECTIONS: Final[Mapping[str, Promise]] = {
     "needs": gettext_lazy("Needs you"),
     "waiting": gettext_lazy("Waiting to be released"),
@@ -37,7 +37,7 @@ SECTIONS: Final[Mapping[str, Promise]] = {
     "others": gettext_lazy("Other rides of the day"),
     "done": gettext_lazy("Done"),
 }
-# What only somebody at the facility knows; the ladder's own question is put with its four answers.
+# Questions that only the facility's staff can answer; the escalation has its own question with four answers.
 QUESTIONS: Final[Mapping[str, Promise]] = {
     ExceptionType.WILL_CALL_UNACTIVATED: gettext_lazy("The day ends: is the rider ready, or is the ride not needed?"),
     ExceptionType.RIDER_STRANDED_RISK: gettext_lazy("Nobody has said ready, and the day is over: where is the rider?"),
@@ -45,12 +45,12 @@ QUESTIONS: Final[Mapping[str, Promise]] = {
     ExceptionType.RETURN_LEG_AT_RISK: gettext_lazy("The way there fell through: is the way back still needed?"),
 }
 _BEFORE_DEPARTURE: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
-_WORTH_SAYING: Final = timedelta(minutes=5)  # less is within what an estimate is good for
+_WORTH_SAYING: Final = timedelta(minutes=5)  # smaller differences are within the accuracy of an estimate
 _ROAD: Final = frozenset({RideStatus.EN_ROUTE, RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
 
 
 def sections(found: FacilityDay, by: Principal, now: datetime) -> list[dict[str, Any]]:
-    """Lay out the day; sections without rides are left out."""
+    """Return the sections of the day, without empty ones."""
     levels = service_levels(found.facility)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SECTIONS}
     for ride in found.rides:
@@ -102,16 +102,16 @@ def _is_discharge(ride: Ride) -> bool:
 
 
 def _driver(ride: Ride) -> str:
-    """Say whom to look for at the door: a first name and a number plate, which is all that a facility is told."""
+    """Return the driver's first name and the license plate: a facility may see no more of them."""
     if ride.driver is None or ride.vehicle is None:
         return ""
     return f"{ride.driver.first_name}, {ride.vehicle.license_plate}"
 
 
 def _says(ride: Ride, found: FacilityDay, now: datetime) -> list[dict[str, Any]]:
-    """Say when the vehicle comes, as far as somebody has said so: `at` after the words, `told` how old they are.
+    """Return the texts about the vehicle's arrival: each has a time `at`, and `told` is when it was reported.
 
-    What was only worked out says so, and where nothing is known, that is said.
+    Times that are computed and not reported are marked as such; an unknown arrival time has a text, too.
     """
     status = RideStatus(ride.status)
     if status in TERMINAL:
@@ -135,7 +135,7 @@ def _says(ride: Ride, found: FacilityDay, now: datetime) -> list[dict[str, Any]]
     }
     promised: dict[str, Any] = {"text": _("Promised by"), "at": promised_at(ride)}
     foreseen_at = found.foreseen.get(ride.pk)
-    # A driver who has nothing else to do before could be there at once, which says nothing of when they will be.
+    # A driver without an earlier ride could arrive at once; such a forecast says nothing about the actual arrival.
     if foreseen_at is None or foreseen_at < max(ride.ready_at or ride.pickup_at, now) + _WORTH_SAYING:
         return [promised, {"text": unknown[status]}]
     planned = clock(ride.pickup_at.astimezone(ZoneInfo(found.facility.timezone)))
@@ -155,7 +155,7 @@ def _estimate(ride: Ride, found: FacilityDay, eta: datetime, now: datetime) -> l
 def _discharge(
     ride: Ride, standing: Sequence[RideException], levels: ServiceLevels, deeds: frozenset[RideAction], now: datetime
 ) -> dict[str, Any]:
-    """Say where the patient is, how both clocks stand, and what is still to be there."""
+    """Return where the patient is, the clocks of order and transport, and the open items of the checklist."""
     details = ride.discharge or {}
     items = discharge.checklist(details, oxygen_uses=ride.accommodation["oxygen"]["uses"])
     leaves = ride.status in _BEFORE_DEPARTURE
@@ -166,12 +166,12 @@ def _discharge(
         "slipped": any(one.type == ExceptionType.DISCHARGE_SLIPPED for one in standing),
         "order": discharge.facility_clock(ride, now),
         "transport": discharge.transport_clock(ride, levels, now),
-        # Nobody looks at a list that is done once the patient is released.
+        # A complete checklist is not shown after the release.
         "checklist": [(item, ride_labels.CHECKLIST[item.key]) for item in items]
         if leaves and (open_items or ride.ready_at is None)
         else [],
         "open_items": open_items,
         "holds_back": [ride_labels.CHECKLIST[item.key] for item in items if item.holds_back] if leaves else [],
-        # Whoever books changes what was booked until a driver is on it, as with the notes.
+        # The booking user may change the booking until a driver is assigned; the same permission as for the notes.
         "may_tick": RideAction.NOTES in deeds,
     }

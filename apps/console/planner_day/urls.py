@@ -1,4 +1,4 @@
-"""Addresses below /console/day/: a facility's day, and what its planners do there."""
+"""URLs below /console/day/: a facility's day and the actions of its planners."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The day of one facility or several: what needs its planners, who waits to be released, and when vehicles come."""
+"""The day of one or several facilities: rides that need a planner, riders to release, and arrivals of vehicles."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -26,14 +26,14 @@ from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 from lib.scopes import Scope
 
-CONFLICT = 409  # the page was about an older version
+CONFLICT = 409  # the form was of an older version of the ride
 MOST_AT_ONCE = 10  # facilities on one page
 _DAY = dt.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an address asks for; no facility: those that are usual for the reader (`_usual`).  No day: today there."""
+    """The parameters of the URL; no facility: the user's default ones (`_usual`); no day: today at the facility."""
 
     facility_ids: tuple[UUID, ...]
     day: dt.date | None
@@ -50,32 +50,35 @@ class Asked:
 @require_safe
 @require_scope(Scope.RIDES_WRITE)
 def day(request: HttpRequest) -> HttpResponse:
-    """Show a day of facilities in reach.  Six queries at most for any number of rides, and the looks."""
+    """Show a day of visible facilities.  At most six queries for any number of rides, plus audit entries."""
     return page(request)
 
 
 @require_safe
 @require_scope(Scope.RIDES_WRITE)
 def day_part(request: HttpRequest) -> HttpResponse:
-    """Show the list alone, as pages fetch it when something has changed."""
+    """Render only the list, which the page fetches after a change."""
     return _rendered(request, "rides/day_list.html", _shown(request))
 
 
 @require_safe
 @require_scope(Scope.RIDES_WRITE)
 def day_print(request: HttpRequest) -> HttpResponse:
-    """Lay the day out for paper, which lies about: by time, without notes, numbers, and needs beyond the vehicle's."""
+    """Render the day for print, sorted by time.
+
+    Printed pages lie around, so they contain no notes, phone numbers, or needs beyond those of the vehicle.
+    """
     context = _shown(request, action="rides.day_print")
     for group in context.get("groups", ()):
         rows = [row for section in group["sections"] for row in section["rows"]]
-        rows = [row for row in rows if row["ride"].status != RideStatus.CANCELLED]  # nobody gets ready for those
+        rows = [row for row in rows if row["ride"].status != RideStatus.CANCELLED]  # nobody has to prepare for these
         rows.sort(key=lambda row: (row["ride"].pickup_at, row["ride"].pk))
         group["rows"] = [row | {"mobility": mobility_said(row["ride"].accommodation["mobility"])} for row in rows]
     return _rendered(request, "rides/day_print.html", context)
 
 
 def page(request: HttpRequest, *, returned: Versioned | None = None, of: UUID | None = None) -> HttpResponse:
-    """Show the day; `returned` is a form about the ride `of` that comes back with its errors."""
+    """Render the day; `returned` is a form of the ride `of` with its errors."""
     by = principal_of(request)
     context = {
         **_shown(request),
@@ -89,7 +92,7 @@ def page(request: HttpRequest, *, returned: Versioned | None = None, of: UUID | 
 
 
 def asked_of(request: HttpRequest) -> Asked:
-    """Read facilities and the day out of an address; a day that is none is today, a facility that is none no page."""
+    """Parse facilities and day of the URL; an invalid day means today, an invalid facility raises Http404."""
     try:
         facility_ids = tuple(UUID(one) for one in request.GET.getlist("facility") if one)
     except ValueError:
@@ -112,7 +115,7 @@ def _rendered(request: HttpRequest, template: str, context: dict[str, Any], stat
 
 
 def _shown(request: HttpRequest, *, action: str = "rides.day") -> dict[str, Any]:
-    """Read what an address asks for, and leave the rows of the look, which is called `action`."""
+    """Return the template context of the requested day, and record the read in the audit trail as `action`."""
     by, now, asked = principal_of(request), timezone.now(), asked_of(request)
     places = dict(facility_day.facilities(by))
     chosen = asked.facility_ids or _usual(places, by)
@@ -146,7 +149,7 @@ def _shown(request: HttpRequest, *, action: str = "rides.day") -> dict[str, Any]
 
 
 def _usual(places: Mapping[UUID, str], by: Principal) -> tuple[UUID, ...]:
-    """Choose for who chooses nothing: all of somebody's own facilities, else the first by name."""
+    """Return the default facilities: all of a facility user's own (up to ten), else the first by name."""
     is_own = by.facility_ids is not None and len(places) <= MOST_AT_ONCE
     return tuple(places) if is_own else tuple(places)[:1]
 
