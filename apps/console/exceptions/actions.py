@@ -1,4 +1,4 @@
-"""What is done at the desk; each form posts to an address of its own, with or without script."""
+"""Actions on exceptions; each form posts to its own URL, with or without JavaScript."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -27,14 +27,14 @@ from lib.access import Principal
 from lib.errors import DomainError, StaleVersion
 from lib.scopes import Scope
 
-PART: Final = "X-Carelane-Part"  # of scripts that want the list alone
+PART: Final = "X-Carelane-Part"  # header of scripts that request only the list
 Act = Callable[..., RideException]
 
 
 @require_POST
 @require_scope(Scope.EXCEPTIONS_WRITE)
 def acknowledge(request: HttpRequest, exception_id: UUID) -> HttpResponse:
-    """Take an exception upon oneself."""
+    """Acknowledge an exception; the user becomes its owner."""
 
     def act(values: dict[str, Any], **told: Any) -> RideException:
         return exceptions.acknowledge(**told)
@@ -45,7 +45,7 @@ def acknowledge(request: HttpRequest, exception_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.EXCEPTIONS_WRITE)
 def snooze(request: HttpRequest, exception_id: UUID) -> HttpResponse:
-    """Put an exception aside for a while, or take it up again."""
+    """Snooze an exception for a while, or end the snooze."""
     form = SnoozeForm(request.POST, auto_id="snooze_%s")
 
     def act(values: dict[str, Any], **told: Any) -> RideException:
@@ -57,7 +57,7 @@ def snooze(request: HttpRequest, exception_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.EXCEPTIONS_WRITE)
 def close(request: HttpRequest, exception_id: UUID) -> HttpResponse:
-    """Close an exception with what became of it."""
+    """Close an exception with a resolution code."""
 
     def act(values: dict[str, Any], **told: Any) -> RideException:
         return exceptions.resolve(
@@ -69,7 +69,7 @@ def close(request: HttpRequest, exception_id: UUID) -> HttpResponse:
 
 
 def _acted(request: HttpRequest, exception_id: UUID, name: str, form: Versioned, act: Act, done: str) -> HttpResponse:
-    """Do one thing to an exception; tell of it in the list, or say beside it what is wrong."""
+    """Perform an action on an exception and return to the list, or show the exception with the form's errors."""
     by = principal_of(request)
     views.found_exception(exception_id, by)
     if not form.is_valid():
@@ -89,7 +89,7 @@ def _acted(request: HttpRequest, exception_id: UUID, name: str, form: Versioned,
 
 
 def _too_late(request: HttpRequest, exception_id: UUID, by: Principal) -> HttpResponse:
-    """Say who was quicker (409); nothing has changed by this."""
+    """Respond with 409 and a message about the other user's change; this request changed nothing."""
     said = _quicker(views.found_exception(exception_id, by))
     if PART in request.headers:
         context = views.listing(request) | {"said": said}
@@ -112,6 +112,6 @@ def _quicker(found: RideException) -> str:
 
 
 def _list(request: HttpRequest) -> str:
-    """Give the list that the form came from, by the filters in its address."""
+    """Return the URL of the list that the form came from, with its filters."""
     query = QueryDict(request.META.get("QUERY_STRING", ""))
     return f"{reverse(QUEUE.page)}?{query.urlencode()}" if query else reverse(QUEUE.page)

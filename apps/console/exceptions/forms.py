@@ -1,4 +1,4 @@
-"""The desk's filters, and what is said of an exception: put aside, closed, seen under a name."""
+"""Forms of the exceptions desk: filters of queue and history, snooze, and close."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -49,7 +49,7 @@ def _types() -> list[tuple[str, Any]]:
 
 
 class DeskFilter(ListFilter):
-    """What of the queue, or of the history, is listed; all of it stands in the address."""
+    """Filters of the queue and of the history; all of them are URL parameters."""
 
     severity = forms.ChoiceField(label=_("Severity"), required=False, choices=_SEVERITIES)
     type = forms.ChoiceField(label=_("Type"), required=False, choices=_types)
@@ -58,7 +58,7 @@ class DeskFilter(ListFilter):
     def __init__(self, query: QueryDict, *, facilities: Iterable[tuple[UUID, str]]) -> None:
         super().__init__(query)
         choose(self, "facility", facilities, first=_("Any"))
-        self.is_valid()  # what is no severity, type or facility asks for nothing
+        self.is_valid()  # invalid values are ignored
 
     def asked(self) -> Asked:
         values = {name: value for name, value in self.cleaned_data.items() if name != "facility"}
@@ -90,7 +90,7 @@ class HistoryFilter(DeskFilter):
 
 
 class SnoozeForm(Versioned):
-    """For a quarter of an hour, for an hour, or until a time of day: the next one on the page's clock."""
+    """Snooze for 15 minutes, for an hour, or until the next occurrence of a time of day in the user's zone."""
 
     minutes = forms.TypedChoiceField(
         required=False, choices=[("15", "15"), ("60", "60"), ("0", "0")], coerce=int, empty_value=None
@@ -108,7 +108,7 @@ class SnoozeForm(Versioned):
         return values
 
     def moment(self, at: datetime, zone: ZoneInfo) -> datetime | None:
-        """Say until when; None: it is taken up again."""
+        """Return the end of the snooze; None: the snooze ends now."""
         minutes = self.cleaned_data["minutes"]
         if minutes is not None:
             return at + timedelta(minutes=minutes) if minutes else None
@@ -120,7 +120,7 @@ class SnoozeForm(Versioned):
 
 
 class CloseForm(Versioned):
-    """How it was settled; with `dismiss`, that it needed nobody."""
+    """Close an exception with a code; `dismiss`: it needed no action."""
 
     code = forms.ChoiceField(label=_("What became of it"), choices=[("", _("Choose one")), *CODES])
     note = forms.CharField(

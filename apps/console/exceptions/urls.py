@@ -1,4 +1,4 @@
-"""Addresses below /console/exceptions/: the desk."""
+"""URLs below /console/exceptions/: the exceptions desk."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The exceptions desk: one queue, one exception with what can be done about it, and the history."""
+"""The exceptions desk: the queue, one exception with its actions, and the history."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -39,7 +39,7 @@ CONFLICT = 409
 @require_safe
 @require_scope(Scope.EXCEPTIONS_READ)
 def queue(request: HttpRequest) -> HttpResponse:
-    """Show what needs attention, the worst first.  As many queries for any number of rows."""
+    """Show open exceptions, most severe first.  The number of queries is independent of the rows."""
     by = principal_of(request)
     filters = queue_filters(by)
     listed = listing(request, filters)
@@ -54,22 +54,22 @@ def queue(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require_scope(Scope.EXCEPTIONS_READ)
 def queue_part(request: HttpRequest) -> HttpResponse:
-    """Show the list alone, as pages fetch it when something has changed."""
+    """Render only the list, which the page fetches after a change."""
     return render(request, "rides/exceptions_list.html", listing(request))
 
 
 def queue_filters(by: Principal) -> Filters:
-    """Give what reads filters of the queue.  One query, however many are read."""
+    """Return the factory of the queue's filter forms.  One query, for any number of forms."""
     return partial(QueueFilter, facilities=_facilities(by))
 
 
 def history_filters(by: Principal) -> Filters:
-    """Give what reads filters of the history.  One query, however many are read."""
+    """Return the factory of the history's filter forms.  One query, for any number of forms."""
     return partial(HistoryFilter, facilities=_facilities(by))
 
 
 def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, Any]:
-    """Read the page of the queue that an address asks for, and leave the row of the look."""
+    """Return the template context of the requested page of the queue, and record the read in the audit trail."""
     by, now = principal_of(request), timezone.now()
     form = cast(QueueFilter, (filters or queue_filters(by))(request.GET))
     shown = arranged(request, QUEUE, form.known())
@@ -90,7 +90,7 @@ def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, A
 @require_safe
 @require_scope(Scope.EXCEPTIONS_READ)
 def history(request: HttpRequest) -> HttpResponse:
-    """Show what is closed: by whom, as what, and how long it stood."""
+    """Show closed exceptions: who closed them, the resolution code, and how long they were open."""
     by, now = principal_of(request), timezone.now()
     filters = history_filters(by)
     form = cast(HistoryFilter, filters(request.GET))
@@ -106,12 +106,12 @@ def history(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require_scope(Scope.EXCEPTIONS_READ)
 def exception(request: HttpRequest, exception_id: UUID) -> HttpResponse:
-    """Show one exception, and what can be done about it."""
+    """Show one exception and its actions."""
     return page(request, exception_id)
 
 
 def found_exception(exception_id: UUID, by: Principal) -> RideException:
-    """Give an exception in reach, or answer 404."""
+    """Return a visible exception; raises Http404 otherwise."""
     found = exception_queue.one(exception_id, by=by)
     if found is None:
         raise Http404
@@ -126,7 +126,7 @@ def page(
     conflict: str = "",
     returned: Mapping[str, Versioned] = MappingProxyType({}),
 ) -> HttpResponse:
-    """Show an exception; `returned` is a form with its errors, `conflict` who was quicker."""
+    """Render an exception; `returned` is a form with its errors, `conflict` a message about another user's change."""
     by, now = principal_of(request), timezone.now()
     found = found_exception(exception_id, by)
     record_read(
@@ -174,7 +174,7 @@ def _row(one: RideException, by: Principal, now: datetime) -> dict[str, Any]:
 
 
 def _contacts(one: RideException, by: Principal) -> list[dict[str, Any]]:
-    """Name whom to call where the ladder has come to its end: contacts have a phone and no mail."""
+    """Return the facility's contacts after the last escalation step: contacts have a phone but no email address."""
     if one.type != ExceptionType.NO_DRIVER_AVAILABLE or one.resolved_at is not None or one.facility_id is None:
         return []
     return ride_panel.contacts(contacts_of(one.facility_id, by=by))
