@@ -1,7 +1,7 @@
-"""In which language pages are: as their reader chose, else as the browser asks.
+"""The language of pages: the user's choice, else the browser's preference.
 
-The API answers in English, whatever the caller accepts: its messages are a contract.  Tasks, commands and logs are
-English, too; a mail is in the language of whoever gets it.
+The API responds in English, whatever the request accepts: its messages are a contract.  Tasks, commands and logs are in
+English, too; an email is in its recipient's language.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from apps.accounts.models import User
 
 
 class LanguageMiddleware:
-    """Have everything behind it speak the reader's language, and say in the answer which that is."""
+    """Activates the language of the request's user for the view, and sets `Content-Language`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.answer = get_response
@@ -33,9 +33,9 @@ class LanguageMiddleware:
 
 
 def language_of(request: HttpRequest) -> str:
-    """Name the language of whoever asks, one of settings.LANGUAGES.
+    """Return the language of the user or browser, one of settings.LANGUAGES.
 
-    Requests without a session cookie, such as those for the sign-in page, cost no query.
+    Requests without a session cookie, such as those for the login page, need no query.
     """
     if settings.SESSION_COOKIE_NAME in request.COOKIES:
         chosen: str = getattr(request.user, "language", "")
@@ -45,5 +45,5 @@ def language_of(request: HttpRequest) -> str:
 
 
 def in_language_of(person: User) -> AbstractContextManager[None]:
-    """Speak the language that a person chose, else the one that is spoken already."""
+    """Activate the language that a user has chosen, else keep the active one."""
     return translation.override(person.language or translation.get_language())

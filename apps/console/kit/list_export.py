@@ -1,4 +1,4 @@
-"""Files of lists: what leaves the house says on itself who took it along, and stands in the audit trail."""
+"""CSV files of lists: each names the user who exported it, and is recorded in the audit trail."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -22,9 +22,9 @@ def exported(
     at: datetime,
     details: dict[str, Any],
 ) -> HttpResponse:
-    """Answer with a table as a file, its first row the heads of the columns, and leave a row in the trail.
+    """Return a table as a CSV file and record the export in the audit trail; the first row holds the column headings.
 
-    `details` are for the trail, where the number of rows joins them: names of fields, never values.
+    `details` are added to the audit entry, which also has the number of rows: names of fields, never values.
     """
     table = list(rows)
     record_read(

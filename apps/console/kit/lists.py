@@ -1,4 +1,4 @@
-"""Lists of the console as their addresses ask for them and as their readers have arranged them."""
+"""State of the console's lists: filters and sort order from the URL, columns and page size from the preferences."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from lib.access import Principal
 from lib.console_forms import ListFilter
 from lib.listing import DOWN, Listing, spelled
 
-Filters = Callable[[QueryDict], ListFilter]  # makes the filter of an address, its choices having been read before
-AFTER: Final = "after"  # where a page begins
+Filters = Callable[[QueryDict], ListFilter]  # creates the filter form; its choices were read before
+AFTER: Final = "after"  # URL parameter: the page starts after this row
 
 
 @dataclass(frozen=True, slots=True)
 class SavableList:
-    """A list whose looks, and views where it has `filters`, are kept for people with one of the scopes."""
+    """A list with saved preferences, and saved views if it has `filters`, for users with one of the scopes."""
 
     listing: Listing
     scopes: frozenset[str]
@@ -29,7 +29,7 @@ class SavableList:
 
 
 class ViewForm(forms.Form):
-    """A name for what is listed, and who else may choose it."""
+    """Name and sharing of a saved view."""
 
     name = forms.CharField(
         label=_("Name"),
@@ -49,41 +49,41 @@ class ViewForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class ListState:
-    """A list as it is shown.  `asked` is its filter, known names and values alone; `offered`: columns to choose from.
+    """The state of a list.  `asked`: valid filter parameters; `offered`: columns to choose from.
 
-    A list that is `sent` has been asked for what has no place in addresses: what arranges it anew are buttons of its
-    form, whose id is `filters`.
+    A `sent` list was filtered by POST, because its filter must not be in a URL: its sort links are buttons of the form
+    with the id `filters`.
     """
 
     listing: Listing
     asked: Mapping[str, str]
     sort: str
     rows: int
-    said_rows: str  # in the address; "" where it does not say
+    said_rows: str  # page size in the URL; "" if it has none
     offered: Mapping[str, Any]
-    columns: frozenset[str]  # that are shown, of those on offer
+    columns: frozenset[str]  # visible ones of those in `offered`
     after: str = ""
     sent: bool = False
 
     @property
     def query(self) -> str:
-        """Spell all that is asked for, without where the page begins."""
+        """All parameters as a query string, without the start of the page."""
         return self.spelled()
 
     @property
     def filter(self) -> str:
-        """Spell what is asked for, but for how it is laid out."""
+        """The filter parameters as a query string, without sort order and page size."""
         return spelled(self.asked)
 
     @property
     def orders(self) -> list[tuple[str, Any, bool, bool]]:
-        """List the orders for a form: as the address says it, its name, whether it goes down, whether it is so now."""
+        """The sort orders for a form: URL value, label, whether it is descending, whether it is the current one."""
         both = [(one, label) for name, label in self.listing.sorts.items() for one in (name, _other_way(name))]
         return [(one, label, one.startswith(DOWN), one == self.sort) for one, label in both]
 
     @property
     def choices(self) -> list[tuple[str, Any, bool]]:
-        """List the columns for a form: name, label, and whether it is shown."""
+        """The columns for a form: name, label, and whether it is visible."""
         return [(name, label, name in self.columns) for name, label in self.offered.items()]
 
     def spelled(self, **changes: str) -> str:
@@ -93,12 +93,12 @@ class ListState:
         return spelled(values)
 
     def address(self, **changes: str) -> str:
-        """Write where the same list is with something changed, relative to its own page, from its first row on."""
+        """Return the relative URL of the same list with changed parameters, starting at its first row."""
         return f"?{self.spelled(**changes)}"
 
     @property
     def usually(self) -> str:
-        """Write where the same list is in its usual order."""
+        """The relative URL of the same list in its default order."""
         return self.address(sort=self.listing.usual)
 
 
@@ -110,10 +110,10 @@ def arranged(
     offered: Mapping[str, Any] | None = None,
     sent: bool = False,
 ) -> ListState:
-    """Read how a list is asked for, in the address or in a form that was `sent`, and how its reader likes it.
+    """Return the state of a list from the URL, or from the form if it was `sent`, and from the user's preferences.
 
-    One query, none for lists without pages.  `asked` is the list's filter.  `offered`: the columns to choose from where
-    they are not the same for every filter.
+    One query, none for lists without pages.  `asked` is the list's filter.  `offered`: the columns to choose from, if
+    they depend on the filter.
     """
     query = request.POST if sent else request.GET
     preferences = queries.list_preferences(listing.page, by=principal_of(request)) if listing.sizes else None
@@ -134,10 +134,10 @@ def arranged(
 
 
 def views_of(request: HttpRequest, shown: ListState, filters: Filters) -> dict[str, Any]:
-    """List the views that the reader may choose from, and the form for another one.  One query.
+    """Return the template context of the saved views and of the form for a new one.  One query.
 
-    What others share is left out where it asks for a facility, a provider or an endpoint out of the reader's reach: the
-    list would show something else under its name.
+    Omits views of other users that filter by a facility, provider or endpoint that this user may not see: the list
+    would ignore this filter and show other rows under the view's name.
     """
     by = principal_of(request)
     views = [
@@ -149,7 +149,7 @@ def views_of(request: HttpRequest, shown: ListState, filters: Filters) -> dict[s
 
 
 def canonical(listing: Listing, query: QueryDict, filters: Filters) -> str:
-    """Spell what an address asks of a list: what its filter knows and holds, its order, its rows, and nothing else."""
+    """Return the query string of a list in canonical form: valid filters, sort order and page size, nothing else."""
     sort = listing.sort(query.get("sort", ""))
     layout = {"sort": "" if sort == listing.usual else sort, "rows": listing.rows(query.get("rows", ""))}
     return spelled({**filters(query).known(), **layout})

@@ -1,4 +1,4 @@
-"""What pages that change by themselves listen to, and what they ask where nothing can be listened to."""
+"""Live updates of pages: a stream of changes, and polling for browsers that cannot use the stream."""
 
 import datetime as dt
 from functools import partial
@@ -20,24 +20,24 @@ from lib.access import Principal
 from lib.live.stream import stream
 from lib.pagination import CursorInvalid, digest_of, open_cursor, reach, seal_cursor
 
-MOST: Final = 200  # changes of one answer; a page that missed more looks at everything again
-LONGEST: Final = 3600  # seconds that a page may ask back
-# How long a change may have taken to be committed, and how far the clocks of two machines may lie apart.
+MOST: Final = 200  # changes per response; a page that missed more reloads everything
+LONGEST: Final = 3600  # upper limit of `age`, in seconds
+# Allows for the time from a change to its commit, and for a difference between the clocks of two machines.
 MARGIN: Final = dt.timedelta(seconds=60)
 
 
 @require_GET
 def live(request: HttpRequest) -> HttpResponseBase:
-    """Stream the changes within the visitor's reach, until the session ends or its rights change."""
+    """Stream the changes that the user may see, until the session ends or its rights change."""
     return stream(request, sees=change_filter_for(principal_of(request)), stands=partial(stands, request))
 
 
 @require_GET
 def changes(request: HttpRequest) -> HttpResponse:
-    """Tell what has changed since `after`, the cursor of an answer before, or in the last `age` seconds.
+    """Return the changes since `after`, the cursor of an earlier response, or of the last `age` seconds.
 
-    With nothing new 304 where the request names the cursor in `If-None-Match`, else 204.  One query, with `age` two;
-    whoever has an inbox costs one more, with `age` two, as alerts are no events.
+    Without changes the status is 304 if `If-None-Match` names the cursor, else 204.  One query, two with `age`; for
+    users with an inbox one query more, two with `age`, because alerts are not events.
     """
     by = principal_of(request)
     if "age" in request.GET:
@@ -61,11 +61,11 @@ def changes(request: HttpRequest) -> HttpResponse:
 
 
 def _lately(request: HttpRequest, by: Principal) -> HttpResponse:
-    """Tell what a page may have missed while it was on its way to the browser; more than that does no harm."""
+    """Return the changes that a page may have missed while it loaded; changes that it already shows do no harm."""
     text = request.GET["age"]
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(LONGEST)) and int(text) <= LONGEST):
         raise BadRequest("age is no number of seconds")
-    position = queries.frontier()  # before the look, so that nothing lies between the two
+    position = queries.frontier()  # before the query of changes, so that none is missed in between
     since = timezone.now() - dt.timedelta(seconds=int(text)) - MARGIN
     inbox = _inbox_version(by)
     found = queries.made_since(since, by=by, most=MOST + 1)

@@ -1,4 +1,4 @@
-"""What a console page asks of its visitor before it does anything."""
+"""Requirements of console pages: scopes, and a recent login."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,11 +16,11 @@ from apps.accounts.sessions import principal_of
 from lib.errors import NotFound
 
 View = Callable[..., HttpResponse]
-UNPROCESSABLE: Final = 422  # of a form that comes back with its errors
+UNPROCESSABLE: Final = 422  # status of a form with errors
 
 
 class RightMissing(PermissionDenied):
-    """The visitor has none of these scopes."""
+    """The user has none of these scopes."""
 
     def __init__(self, scopes: frozenset[str]) -> None:
         super().__init__("a scope is missing")
@@ -28,7 +28,7 @@ class RightMissing(PermissionDenied):
 
 
 def require_scope(*scopes: str) -> Callable[[View], View]:
-    """Open a page to people with one of the scopes; a record that a service does not find for them is a 404."""
+    """Restrict a view to users with one of the scopes; `NotFound` of a service becomes a 404."""
     wanted = frozenset(scopes)
 
     def wrap(view: View) -> View:
@@ -48,10 +48,10 @@ def require_scope(*scopes: str) -> Callable[[View], View]:
 
 
 def require_recent_login(view: View) -> View:
-    """Ask for the password again before a form is opened that makes secrets.
+    """Require a recent login before a form opens that creates secrets.
 
-    A form that comes back later than that is the view's business, see `is_proven`: allauth would keep what was typed in
-    the session meanwhile, and some of it is secret.
+    Only for requests that open the form.  The view itself checks a POST with `is_proven`: allauth would store the form
+    data in the session until the login, and some of it is secret.
     """
 
     @wraps(view)
@@ -64,10 +64,10 @@ def require_recent_login(view: View) -> View:
 
 
 def is_proven(request: HttpRequest) -> bool:
-    """Say whether the visitor has shown within five minutes who they are."""
+    """Return whether the user has authenticated within the last five minutes."""
     return not is_reauthentication_required(request, app="account")
 
 
 def to_proof(page: str, **ids: Any) -> HttpResponse:
-    """Send the visitor to prove who they are, and from there to a page."""
+    """Redirect to the reauthentication page, which then returns to `page`."""
     return redirect(f"{reverse('account_reauthenticate')}?{urlencode({'next': reverse(page, kwargs=ids)})}")

@@ -170,7 +170,7 @@ def _lines(chart: Chart) -> SafeString:
     step = (WIDTH - _LEFT - _RIGHT) / max(len(chart.labels) - 1, 1)
 
     def position(index: int, value: float) -> Point:
-        # Negative values, which a mean may have, are drawn on the ground: the table shows them.
+        # Negative values, which a mean may have, are drawn at zero: the table shows them.
         return _LEFT + step * index, bottom - (bottom - _TOP) * max(value, 0) / axis[-1]
 
     every = math.ceil(len(chart.short_labels) / _MAX_LABELS)
