@@ -1,6 +1,6 @@
-"""What allauth asks of us: no sign-up, sealed second factors, and an audit row for every sign-in event.
+"""Adapters of allauth: no sign-up, encrypted second factors, and an audit entry for every authentication event.
 
-allauth calls these methods at the moments that its signals announce as well; methods keep the order of things readable.
+Audit entries are written in adapter methods instead of handlers of allauth's signals: the order of calls stays visible.
 """
 
 import time
@@ -26,7 +26,7 @@ from apps.console.kit.languages import in_language_of
 
 SECOND_FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
-# allauth's notices of changed credentials, and what the audit trail calls them.
+# Actions of the audit trail by the template of allauth's notification email.
 CREDENTIAL_CHANGES = {
     "account/email/password_changed": "password.changed",
     "account/email/password_set": "password.changed",
@@ -40,14 +40,14 @@ CREDENTIAL_CHANGES = {
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Sign-in, sign-out and passwords."""
+    """Login, logout and passwords."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Accounts are made by an admin."""
+        """Administrators create accounts; there is no sign-up."""
         return False
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count the attempt; the sixth within five minutes is refused, be the password right or wrong."""
+        """Count the attempt; the sixth within five minutes is refused, even with the right password."""
         try:
             super().pre_authenticate(request, **credentials)
         except ValidationError:
@@ -68,7 +68,7 @@ class AccountAdapter(DefaultAccountAdapter):
         super().logout(request)
 
     def is_reauthentication_required(self, *, app: str) -> bool:
-        """Accept a sign-in of the last minutes as recent authentication, like a password entered again."""
+        """Accept a login of the last minutes as recent authentication, like a reentered password."""
         records = get_authentication_records(context.request, context.request.user)
         newest = max((record["at"] for record in records), default=0)
         if time.time() - newest < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT:
@@ -76,12 +76,12 @@ class AccountAdapter(DefaultAccountAdapter):
         return bool(super().is_reauthentication_required(app=app))
 
     def reauthenticate(self, user: User, password: str) -> bool:
-        """Check the password again; allauth would look for an address row, which accounts here do not have."""
+        """Check the password again; allauth's version needs an email address row, which accounts here do not have."""
         again = self.authenticate(context.request, email=user.email, password=password)
         return again is not None and again.pk == user.pk
 
     def send_notification_mail(self, template_prefix: str, user: User, *args: Any, **kwargs: Any) -> None:
-        """Record a change of credentials before the person is told of it."""
+        """Record a change of credentials before the user is notified by email."""
         request = context.request
         action = CREDENTIAL_CHANGES.get(template_prefix)
         if action is not None:
@@ -92,13 +92,13 @@ class AccountAdapter(DefaultAccountAdapter):
             super().send_notification_mail(template_prefix, user, *args, **kwargs)
 
     def send_password_reset_mail(self, user: User, email: str, context: dict[str, Any]) -> None:
-        """Write in the person's language: whoever asked for the mail may be somebody else, at another desk."""
+        """Send the email in the account owner's language: another user may have requested it."""
         with in_language_of(user):
             super().send_password_reset_mail(user, email, context)
 
 
 class MfaAdapter(DefaultMFAAdapter):
-    """Second factors: seeds are sealed, and the last one cannot be removed where one is required."""
+    """Second factors: seeds are encrypted, and the last required one cannot be removed."""
 
     def encrypt(self, text: str) -> str:
         return totp_secrets.encrypt(text)
@@ -117,12 +117,12 @@ class MfaAdapter(DefaultMFAAdapter):
 
 
 def needs_passkey(user: User | AnonymousUser) -> bool:
-    """Whether no other second factor will do for this person."""
+    """Return whether the user needs a passkey: no other second factor is accepted."""
     return bool(settings.ADMIN_PASSKEY_REQUIRED) and isinstance(user, User) and user.role == UserRole.ADMIN
 
 
 def _record_refusal(request: HttpRequest, action: str, credentials: dict[str, Any]) -> None:
-    """Write who was refused: the account's id where there is one, never what was typed (it may be a password)."""
+    """Record a refused login with the account's id if it exists, never the typed text: it may be a password."""
     user = User.objects.filter(email=str(credentials.get("email", "")).lower()).only("pk").first()
     audit.record(
         by=stranger(request),
@@ -134,7 +134,7 @@ def _record_refusal(request: HttpRequest, action: str, credentials: dict[str, An
 
 
 def _raise_to_second_factor(request: HttpRequest, user: User) -> None:
-    """Let the session that enrolled count as one with a second factor, under a new id."""
+    """Mark the session that added a second factor as authenticated with it, and change the session id."""
     newest = Authenticator.objects.filter(user=user.pk, type__in=SECOND_FACTORS).latest("created_at")
     record_authentication(request, user, "mfa", id=newest.pk, type=newest.type)
     old_key = request.session.session_key

@@ -1,4 +1,4 @@
-"""The inbox: what the service has to tell whoever looks after it."""
+"""The inbox: alerts for the people who operate the service."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from lib.pagination import newest_first
 @require_safe
 @require_scope(*alerts.AUDIENCES)
 def inbox(request: HttpRequest) -> HttpResponse:
-    """Show open alerts, the worst first, and what has passed, newest first.  Three queries."""
+    """Show open alerts, most severe first, and past ones, newest first.  Three queries."""
     by = principal_of(request)
     past = newest_first(queries.past_alerts(by=by), request.GET.get("before", ""))
     names = queries.names_of(alert.acknowledged_by for alert in past.rows)
@@ -32,14 +32,14 @@ def inbox(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require_scope(*alerts.AUDIENCES)
 def count(request: HttpRequest) -> HttpResponse:
-    """Show how many alerts are open, as pages fetch it when one has come or gone."""
+    """Render the number of open alerts, which the page fetches after an alert was opened or closed."""
     return render(request, "accounts/inbox_count.html")
 
 
 @require_safe
 @require_scope(*alerts.AUDIENCES)
 def news(request: HttpRequest) -> HttpResponse:
-    """Tell how many alerts are open, and which: by id and severity alone, for titles, sounds and notifications."""
+    """Return number, ids and severities of open alerts, for the page title, sounds and notifications."""
     newest, count = queries.alerts_at_hand(by=principal_of(request))
     told = [{"id": str(pk), "severity": severity} for pk, severity in newest]
     return JsonResponse({"open": count, "alerts": told})
@@ -48,7 +48,7 @@ def news(request: HttpRequest) -> HttpResponse:
 @require_POST
 @require_scope(*alerts.AUDIENCES)
 def acknowledge(request: HttpRequest, alert_id: UUID) -> HttpResponse:
-    """Put an alert aside, for everybody."""
+    """Acknowledge an alert for all users."""
     alerts.acknowledge(alert_id=alert_id, by=principal_of(request), at=timezone.now())
     messages.success(request, _("The alert is acknowledged."))
     return redirect("inbox")

@@ -1,4 +1,4 @@
-"""Who may see pages: signed in, with a second factor where one is required, and not idle for too long."""
+"""Access to pages: requires a login, a second factor if configured, and activity within the idle limit."""
 
 import time
 from collections.abc import Callable
@@ -26,14 +26,14 @@ from lib.clocks import twelve_hours
 from lib.live.stream import listens
 from lib.request_context import bind_principal
 
-TOUCH_SECONDS: Final = 30  # the session row is written at most this often; idle logoff is that much inexact
+TOUCH_SECONDS: Final = 30  # shortest time between writes of the session row; the idle logout is inexact by as much
 
-# Requests that a page makes by itself carry this header, with any value: they do not keep a session alive.
+# Background requests of pages have this header, with any value: they do not extend a session.
 BACKGROUND_HEADER: Final = "X-Carelane-Background"
-# So do these, by URL name: a page opens its stream by itself, and browsers let no header go with that.
+# URL names that are background requests, too: browsers cannot add a header to the request of an event stream.
 BACKGROUND_ROUTES: Final = frozenset({"live", "live_changes"})
 
-# What somebody without a second factor may open, by URL name: to get one, to prove who they are, or to leave.
+# URL names that a user without a second factor may open: to enroll, to reauthenticate, or to log out.
 ENROLMENT_ROUTES: Final = frozenset(
     {
         "mfa_index",
@@ -48,9 +48,9 @@ ENROLMENT_ROUTES: Final = frozenset(
 
 
 class SignInMiddleware(LoginRequiredMiddleware):
-    """Deny by default.  Requests without a session cookie, such as the API's, cost nothing here."""
+    """Denies by default.  Requests without a session cookie, such as those of the API, cause no query here."""
 
-    async_capable = False  # the database is asked on every page anyway
+    async_capable = False  # every page needs database queries anyway
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         super().__init__(get_response)
@@ -66,17 +66,17 @@ class SignInMiddleware(LoginRequiredMiddleware):
         with timezone.override(zone_of(request)), twelve_hours(request.user.twelve_hours), privacy_mode(request):
             response = self.answer(request)
         response["Cache-Control"] = "no-store"
-        left = isinstance(request.user, AnonymousUser)  # signed out on the way
+        left = isinstance(request.user, AnonymousUser)  # the view has logged the user out
         return _forgetful(response) if left else response
 
     def process_view(
         self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
     ) -> HttpResponseBase | None:
         if request.path_info.startswith("/api/"):
-            return None  # callers of the API show a token to its views
+            return None  # API views authenticate by token
         refusal = super().process_view(request, view_func, view_args, view_kwargs)
         if refusal is not None and listens(request):
-            return HttpResponse(status=401)  # browsers take a page in a stream's place for an error of ours
+            return HttpResponse(status=401)  # browsers would treat a page in place of a stream as a server error
         if refusal is not None or settings.SESSION_COOKIE_NAME not in request.COOKIES:
             return refusal
         if not request.user.is_authenticated:
@@ -107,10 +107,10 @@ def _touch(request: HttpRequest) -> None:
 
 
 def _without_second_factor(request: HttpRequest) -> HttpResponse | None:
-    """Send a session without the second factor it needs to enrolment or, where the account has one, to sign-in.
+    """Redirect a session without its required second factor to enrollment, or to login if the account has one.
 
-    A passkey where an admin has to show one, else any.  No query for sessions that have shown theirs, one for
-    the others.
+    Administrators may need a passkey; for others any second factor is enough.  No query for sessions that are
+    authenticated with it, one for the others.
     """
     records = get_authentication_records(request, request.user)
     shown = {record.get("type") for record in records if record.get("method") == "mfa"}
@@ -129,6 +129,6 @@ def _without_second_factor(request: HttpRequest) -> HttpResponse | None:
 
 
 def _forgetful(response: HttpResponse) -> HttpResponse:
-    """Have the browser drop what it kept of the session that has just ended."""
+    """Make the browser delete its cache and storage of the ended session."""
     response["Clear-Site-Data"] = '"cache", "storage"'
     return response

@@ -1,4 +1,4 @@
-"""The page where people say how pages shall be for them."""
+"""The page of a user's display preferences."""
 
 from typing import Final, cast
 
@@ -19,7 +19,7 @@ from apps.console.kit.rights import UNPROCESSABLE
 from lib.clocks import twelve_hours_are_usual
 
 COMPACT: Final = "compact"
-# The clocks that are offered, as they are kept.
+# Form values of the clock and their stored values.
 CLOCKS: Final[dict[str, bool | None]] = {"usual": None, "24": False, "12": True}
 
 
@@ -30,7 +30,7 @@ def _clocks() -> list[tuple[str, str]]:
 
 
 class PreferencesForm(forms.Form):
-    """What the page asks."""
+    """The preferences: shortcuts, density, language, clock, and alerts."""
 
     single_keys = forms.BooleanField(
         label=gettext_lazy("Shortcuts of a single key"),
@@ -48,7 +48,7 @@ class PreferencesForm(forms.Form):
     language = forms.ChoiceField(
         label=gettext_lazy("Language"),
         required=False,
-        # Each in its own words, for whoever cannot read the page.
+        # Each language is named in itself, for users who cannot read the page.
         choices=[("", gettext_lazy("As the browser says")), *settings.LANGUAGES],
     )
     clock = forms.ChoiceField(
@@ -76,7 +76,7 @@ class PreferencesForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def preferences_page(request: HttpRequest) -> HttpResponse:
-    """Ask how pages shall be; open to everybody who is signed in."""
+    """Show and save the preferences; open to every signed-in user."""
     if request.method != "POST":
         return render(
             request, "accounts/preferences.html", {"form": PreferencesForm(initial=_initial(cast(User, request.user)))}
@@ -95,7 +95,7 @@ def preferences_page(request: HttpRequest) -> HttpResponse:
         by=principal_of(request),
     )
     cast(User, request.user).language = wanted["language"]
-    with override(language_of(request)):  # the next page's
+    with override(language_of(request)):  # the redirected page is in the new language
         messages.success(request, _("Your preferences are saved."))
     return redirect("preferences")
 

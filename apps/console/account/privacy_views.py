@@ -1,8 +1,8 @@
-"""Privacy mode, switched on and off for a screen.
+"""Privacy mode: a screen shows riders by their initials.
 
-It belongs to the screen, not to the person: the dispatcher who is signed in at the wall and at a desk wants names at
-the desk.  So the browser keeps it, and it outlasts the session: who signs in again at the wall shows no name to the
-room.
+It is a setting of the browser, not of the user: a dispatcher who is signed in at a wall display and at a desk wants
+full names at the desk.  A cookie stores it, and it outlasts the session: after the next login the wall display still
+shows no names.
 """
 
 from contextlib import AbstractContextManager
@@ -19,19 +19,19 @@ from django.views.decorators.http import require_POST
 
 from lib.privacy_mode import initials_alone
 
-COOKIE: Final = "carelane_privacy"  # holds nothing but ON
+COOKIE: Final = "carelane_privacy"  # its only value is ON
 ON: Final = "on"
-_KEPT_SECONDS: Final = 400 * 86_400  # browsers keep none for longer
+_KEPT_SECONDS: Final = 400 * 86_400  # the longest time that browsers keep a cookie
 
 
 def privacy_mode(request: HttpRequest) -> AbstractContextManager[None]:
-    """Have riders named as the screen wants it that asks."""
+    """Show riders' names or initials, as the cookie of the browser says."""
     return initials_alone(request.COOKIES.get(COOKIE) == ON)
 
 
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
-    """Switch privacy mode of this browser `on` or `off`, and lead back to the page `next`."""
+    """Switch privacy mode of this browser `on` or `off`, and redirect to the page `next`."""
     wanted = request.POST.get("privacy", "")
     if wanted not in (ON, "off"):
         raise BadRequest("privacy has to be on or off")

@@ -1,4 +1,4 @@
-"""Addresses below /console/: live updates, preferences, and the inbox."""
+"""URLs below /console/: live updates, preferences, privacy mode, and the inbox."""
 
 from django.urls import path
 

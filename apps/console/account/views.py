@@ -1,4 +1,4 @@
-"""Pages that say no, how long the session of a page lasts, and what a library's own page leaves out."""
+"""Error pages of denied requests, the remaining time of the session, and additions to allauth's pages."""
 
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.models import Authenticator
@@ -16,17 +16,17 @@ from apps.accounts.sessions import principal_of, seconds_left
 from apps.audit.services import audit
 from apps.console.kit.rights import RightMissing
 
-# What an admin address asks for, by the end of its name.
+# The permission that an admin page needs, by the last part of its URL name.
 RIGHT_OF_PAGE = {"changelist": "view", "change": "view", "history": "view", "add": "add"}
 
 
 def not_offered(request: HttpRequest, key: str = "") -> HttpResponse:
-    """Close an address that a library brings along and we do not offer."""
+    """Return 404 for a page of a library that this service does not use."""
     raise Http404
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """Say which roles may open the page, and whom to ask for one."""
+    """Show the roles that may open the page, and administrators who can assign one; recorded in the audit trail."""
     signed_in = isinstance(request.user, User)
     if signed_in:
         route = request.resolver_match.route if request.resolver_match else ""
@@ -39,18 +39,18 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form whose token is missing or old; `reason` is for developers and stays here."""
+    """Respond to a form whose CSRF token is missing or outdated; `reason` is for developers and not shown."""
     return render(request, "403_csrf.html", status=403)
 
 
 @require_http_methods(["GET", "POST"])
 def session_left(request: HttpRequest) -> HttpResponse:
-    """Tell a page how many seconds its session lasts; asked in the foreground, that prolongs it like any request."""
+    """Return the seconds until the session expires; a foreground request extends it, like any other request."""
     return JsonResponse({"secondsLeft": int(seconds_left(request))})
 
 
 def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
-    """Remove a passkey unless it is the last second factor that will do; allauth asks about codes of an app alone."""
+    """Remove a passkey unless it is the last required second factor; allauth checks this only for TOTP."""
     passkey = get_object_or_404(Authenticator, pk=pk, user=request.user.pk, type=Authenticator.Type.WEBAUTHN)
     if request.method == "POST" and not get_adapter().can_delete_authenticator(passkey):
         messages.error(request, _("This is your last second factor: add another before you remove it."))
