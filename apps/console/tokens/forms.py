@@ -16,7 +16,7 @@ from lib.access import Principal
 from lib.console_forms import choose
 
 DAYS: Final = 90
-# Names on the wire, and what the form calls them.
+# Form fields by name in the API.
 FIELDS: Final = {
     "scopes": "scopes",
     "phiLevel": "phi_level",
@@ -50,7 +50,7 @@ OVERLAPS: Final = (
 
 
 class NewToken(forms.Form):
-    """Who gets a token, and what it may do."""
+    """A new token: its client, role and restrictions."""
 
     client = forms.ChoiceField(label=_("API client"), required=False)
     client_name = forms.CharField(
@@ -114,7 +114,7 @@ class NewToken(forms.Form):
         return tuple(part for part in re.split(r"[\s,]+", self.cleaned_data["networks"]) if part)
 
     def clean(self) -> dict[str, Any]:
-        """A client is chosen or named, not both."""
+        """Require either an existing client or the name of a new one, not both."""
         values = self.cleaned_data
         if bool(values.get("client")) == bool(values.get("client_name", "").strip()):
             self.add_error("client", _("Choose a client, or name a new one."))

@@ -1,4 +1,4 @@
-"""Addresses below /console/developers/tokens/: the tokens of API clients."""
+"""URLs below /console/developers/tokens/: the tokens of API clients."""
 
 from django.urls import path
 

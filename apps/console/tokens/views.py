@@ -1,4 +1,4 @@
-"""Tokens of API clients: listed, issued, rotated, revoked.  The text of a token is in one answer and nowhere else."""
+"""Tokens of API clients: list, issue, rotate, revoke.  Only the response that issues a token contains its text."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -52,7 +52,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 @require_scope(Scope.TOKENS_MANAGE)
 @require_recent_login
 def add(request: HttpRequest) -> HttpResponse:
-    """Issue a token; the answer to the form is where it is shown."""
+    """Issue a token; the response to the form shows its text."""
     by, now = principal_of(request), timezone.now()
     form = NewToken(request.POST or None, by=by)
     context = {"form": form, "roles": ROLES}
@@ -80,14 +80,14 @@ def add(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require_scope(Scope.TOKENS_MANAGE)
 def token(request: HttpRequest, token_id: UUID) -> HttpResponse:
-    """Show a token: all but its text."""
+    """Show a token without its text."""
     return _page(request, token_id)
 
 
 @require_POST
 @require_scope(Scope.TOKENS_MANAGE)
 def rotate(request: HttpRequest, token_id: UUID) -> HttpResponse:
-    """Issue the successor of a token; the answer is where it is shown."""
+    """Issue the successor of a token; the response shows its text."""
     if not is_proven(request):
         return to_proof("api_token", token_id=token_id)
     form = Rotation(request.POST)
@@ -104,7 +104,7 @@ def rotate(request: HttpRequest, token_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.TOKENS_MANAGE)
 def revoke(request: HttpRequest, token_id: UUID) -> HttpResponse:
-    """Switch a token off for good."""
+    """Revoke a token permanently."""
     form = Revocation(request.POST)
     if not form.is_valid():
         return _page(request, token_id, revocation=form)
@@ -114,7 +114,7 @@ def revoke(request: HttpRequest, token_id: UUID) -> HttpResponse:
 
 
 def state_of(token: ApiToken, at: datetime) -> tuple[str, str]:
-    """Say how a token stands, and how that bears on whoever looks after it."""
+    """Return tone and label of a token's status."""
     if token.revoked_at is not None:
         return "bad", _("Revoked")
     if token.expires_at <= at:
