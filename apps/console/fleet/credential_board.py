@@ -42,7 +42,7 @@ class Cell:
     """A credential of one owner today.  `days` are left until it expires, negative afterwards.
 
     `rides` counts assigned rides of the owner that have not started and are dated when a required credential is not
-    valid.  `awaits_review`: on file, and seen only by the person who entered it.
+    valid.  `awaits_review`: on file, but not yet verified by a second person.
     """
 
     type: str

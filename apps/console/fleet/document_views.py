@@ -56,6 +56,7 @@ def document(request: HttpRequest, document_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.DRIVERS_WRITE)
 def remove(request: HttpRequest, document_id: UUID) -> HttpResponse:
+    """Remove a scan; a reason is required and recorded."""
     by = principal_of(request)
     found = fleet.document(document_id, by).credential
     form = RemoveForm(request.POST, auto_id=f"remove_{document_id}_%s")

@@ -71,7 +71,12 @@ def day_print(request: HttpRequest) -> HttpResponse:
     context = _shown(request, action="rides.day_print")
     for group in context.get("groups", ()):
         rows = [row for section in group["sections"] for row in section["rows"]]
-        rows = [row for row in rows if row["ride"].status != RideStatus.CANCELLED]  # nobody has to prepare for these
+        rows = [
+            row
+            for row in rows
+            if row["ride"].status != RideStatus.CANCELLED
+            # Canceled rides need no preparation.
+        ]
         rows.sort(key=lambda row: (row["ride"].pickup_at, row["ride"].pk))
         group["rows"] = [row | {"mobility": mobility_said(row["ride"].accommodation["mobility"])} for row in rows]
     return _rendered(request, "rides/day_print.html", context)
@@ -149,7 +154,7 @@ def _shown(request: HttpRequest, *, action: str = "rides.day") -> dict[str, Any]
 
 
 def _usual(places: Mapping[UUID, str], by: Principal) -> tuple[UUID, ...]:
-    """Return the default facilities: all of a facility user's own (up to ten), else the first by name."""
+    """Return the default facilities: all of a facility user's own if they fit on a page, else the first by name."""
     is_own = by.facility_ids is not None and len(places) <= MOST_AT_ONCE
     return tuple(places) if is_own else tuple(places)[:1]
 

@@ -365,7 +365,7 @@ class Shell:
 
     @cached_property
     def idle(self) -> dict[str, int]:
-        """Seconds until the session expires by inactivity, and seconds before that at which the page warns."""
+        """Seconds until the session expires without another request, and how many before that the page warns."""
         return {"left": int(seconds_left(self._request)), "warning": settings.SESSION_WARNING_SECONDS}
 
     @property

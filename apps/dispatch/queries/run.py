@@ -24,7 +24,7 @@ def rides_of_day(axis: Axis, *, by: Principal) -> list[Ride]:
 
 
 def still_to_drive(rides: Sequence[Ride]) -> Mapping[UUID, list[Ride]]:
-    """Group the remaining rides of a day by driver, in the given order."""
+    """Group the remaining rides of a day by driver, in the order of `rides`."""
     found: dict[UUID, list[Ride]] = defaultdict(list)
     for ride in rides:
         if ride.driver_id is not None and ride.status in WITH_DRIVER:

@@ -149,7 +149,7 @@ def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
 def _rendered_sheets(
     sheets: Iterable[Sheet], kept: Path, reader: run_sheet.Reader, seconds: float
 ) -> tuple[bool, dict[str, tuple[str, bytes]]]:
-    """Return whether all sheets are finished, and digest and PDF by file; lays out at least one new sheet.
+    """Return whether all sheets are finished, and digest and PDF by file; each run lays out at least one new sheet.
 
     A sheet with unchanged content is reused: it prints its own creation time.
     """
