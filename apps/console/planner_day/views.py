@@ -71,12 +71,8 @@ def day_print(request: HttpRequest) -> HttpResponse:
     context = _shown(request, action="rides.day_print")
     for group in context.get("groups", ()):
         rows = [row for section in group["sections"] for row in section["rows"]]
-        rows = [
-            row
-            for row in rows
-            if row["ride"].status != RideStatus.CANCELLED
-            # Canceled rides need no preparation.
-        ]
+        # Canceled rides need no preparation.
+        rows = [row for row in rows if row["ride"].status != RideStatus.CANCELLED]
         rows.sort(key=lambda row: (row["ride"].pickup_at, row["ride"].pk))
         group["rows"] = [row | {"mobility": mobility_said(row["ride"].accommodation["mobility"])} for row in rows]
     return _rendered(request, "rides/day_print.html", context)
