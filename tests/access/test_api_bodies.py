@@ -53,7 +53,7 @@ def _body(operation: Operation, path: tuple[str, ...], value: str, world: World)
 
 
 @pytest.mark.parametrize("binding", ["facility", "provider"])
-def test_id_of_the_other_side_in_a_body_is_refused_as_one_that_nobody_has(world: World, binding: str) -> None:
+def test_foreign_id_in_body_is_refused_like_unknown_id(world: World, binding: str) -> None:
     caller, before, refused = caller_of(world, binding), state(), 0
 
     for operation, path in CASES:

@@ -30,7 +30,7 @@ def _row(world: World, operation: Operation) -> str:
     return next(str(row.pk) for row in world.own.rows[operation.kind] if reached("facility", row))
 
 
-def test_columns_that_no_field_is_declared_for_are_refused_by_name(world: World) -> None:
+def test_undeclared_columns_are_refused_by_name(world: World) -> None:
     caller, columns, before = caller_of(world, "facility"), _columns(), state()
 
     for operation in WRITES:

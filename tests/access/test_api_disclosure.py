@@ -98,9 +98,7 @@ def test_full_level_shows_all_that_has_a_place_in_an_answer(world: World) -> Non
         ([Scope.RIDES_READ, Scope.RIDES_STATUS], DISPATCHERS),
     ],
 )
-def test_full_level_without_dispatch_shows_neither_their_notes_nor_doors(
-    world: World, scopes: list[str], kept: set[str]
-) -> None:
+def test_full_level_without_dispatch_hides_notes_and_entrances(world: World, scopes: list[str], kept: set[str]) -> None:
     people = world.own.canaries.of(["person"])
 
     shown = _labels(people, _answers(_caller(world, Phi.FULL, scopes=scopes), world))

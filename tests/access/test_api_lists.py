@@ -97,7 +97,7 @@ def _walk(caller: Caller, world: World) -> tuple[list[int], list[str]]:
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
-def test_filter_by_a_row_of_the_other_side_finds_as_little_as_by_none(world: World, binding: str) -> None:
+def test_filter_by_foreign_row_matches_like_unknown_row(world: World, binding: str) -> None:
     caller, asked = caller_of(world, binding), 0
 
     for operation in LISTS:
@@ -153,7 +153,7 @@ def test_search_finds_our_own_by_the_same_criteria(world: World) -> None:
         assert [one["id"] for one in response.json()["data"]] == [world.own.id_of("riders")]
 
 
-def test_rider_known_to_both_sides_is_shown_with_our_facility_alone(world: World) -> None:
+def test_shared_rider_lists_own_facility_only(world: World) -> None:
     caller = caller_of(world, "facility")
 
     response = caller.call("GET", f"/api/riders/{world.shared_rider.pk}")
@@ -174,7 +174,7 @@ def test_cursor_of_the_other_side_opens_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize("columns", [{"facility_ids": None}, {"scopes": None}, {"phi_level": "full"}])
-def test_answer_kept_for_one_token_is_not_repeated_to_a_lesser_one(world: World, columns: dict[str, Any]) -> None:
+def test_idempotent_answer_is_not_replayed_to_lesser_token(world: World, columns: dict[str, Any]) -> None:
     client = world.other.first("clients")
     lesser: dict[str, Any] = {"client": client, "scopes": ["riders:read"], "phi_level": "limited"}
     narrow, wide = caller_of(world, "facility", **lesser), caller_of(world, "facility", **(lesser | columns))

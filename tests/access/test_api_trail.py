@@ -93,7 +93,7 @@ def test_trail_names_exactly_the_riders_that_an_answer_shows(world: World, phi_l
     assert phi_level == "full" or not showing & FIELDS_ABOVE_NONE
 
 
-def test_rides_without_the_rider_field_are_recorded_with_their_riders(world: World) -> None:
+def test_rides_without_rider_field_are_recorded_with_riders(world: World) -> None:
     caller = caller_of(world, "facility")
 
     response = caller.call("GET", "/api/rides?fields=id,pickup&limit=2")

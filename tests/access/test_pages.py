@@ -246,7 +246,7 @@ def test_home_links_open(world: World) -> None:
     assert {visitor.open(link.replace("&amp;", "&")).status_code for link in links} == {200}
 
 
-def test_search_below_the_level_of_a_column_does_not_look_into_it(world: World) -> None:
+def test_search_below_phi_level_skips_the_column(world: World) -> None:
     reference = world.own.first("rides").client_reference
 
     found_by = {
