@@ -157,7 +157,7 @@ def test_a_broker_that_goes_takes_nothing_with_it(kind: type[Broker], receiver: 
 
 
 @pytest.mark.parametrize("kind", BROKERS)
-def test_if_messages_told_of_events_in_place_of_the_clock_an_outage_would_lose_them(
+def test_event_messages_instead_of_clock_would_lose_events(
     kind: type[Broker], receiver: Receiver, tmp_path: Path
 ) -> None:
     broker = kind(tmp_path / "broker")

@@ -58,7 +58,7 @@ def test_without_jitter_the_schedule_would_be_in_step(monkeypatch: pytest.Monkey
 
 
 @longer
-def test_five_dead_days_are_told_end_in_disabling_and_are_made_good_slowly() -> None:
+def test_dead_endpoint_alerts_is_disabled_and_recovers_slowly() -> None:
     endpoint = made.endpoint(event_types=["ride.*"])
 
     _live(NOW, NOW + 5 * DAY + HOUR, code=500, every=HOUR)

@@ -52,7 +52,7 @@ def _wait_for(count: int, receiver: Receiver) -> None:
         time.sleep(0.05)
 
 
-def test_full_window_of_a_killed_worker_resumes_in_seconds_and_in_order(receiver: Receiver) -> None:
+def test_full_window_of_killed_worker_resumes_soon_in_order(receiver: Receiver) -> None:
     hanging = True
 
     async def hang(request: web.Request) -> web.Response:

@@ -59,7 +59,7 @@ def test_without_the_count_of_claims_it_kills_for_ever(receiver: Receiver, monke
     assert Delivery.objects.get(event=poison).status in {"pending", "in_flight"}
 
 
-def test_a_body_that_cannot_be_made_is_put_aside_and_the_others_arrive(
+def test_unrenderable_body_is_quarantined_and_others_arrive(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     render = payloads.render
