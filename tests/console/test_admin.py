@@ -71,7 +71,7 @@ def test_dispatchers_keep_their_notes_of_a_ride_to_themselves(role: UserRole, se
     assert ("Lives with an ex-husband" in page, "Dispatcher notes" in page) == (seen, seen)
 
 
-def test_planner_neither_sees_nor_searches_riders_of_other_facilities() -> None:
+def test_planner_cannot_see_or_search_foreign_riders() -> None:
     own, other = factories.RideFactory.create(), factories.RideFactory.create()
     client = signed_in_as(UserRole.PLANNER, facilities=[own.facility])
 
@@ -81,7 +81,7 @@ def test_planner_neither_sees_nor_searches_riders_of_other_facilities() -> None:
     assert client.get(f"{RIDERS}{other.rider_id}/change/").status_code == 404
 
 
-def test_fleet_admin_sees_rides_of_own_provider_without_the_rider() -> None:
+def test_fleet_admin_sees_own_provider_rides_without_rider() -> None:
     assignment = factories.put_driver_on(factories.RideFactory.create())
     elsewhere = factories.put_driver_on(factories.RideFactory.create())
     client = signed_in_as(UserRole.FLEET_ADMIN, providers=[assignment.provider])
@@ -94,7 +94,7 @@ def test_fleet_admin_sees_rides_of_own_provider_without_the_rider() -> None:
     assert client.get(address_of(Ride, "change", elsewhere.ride_id)).status_code == 404
 
 
-def test_list_of_rides_leaves_an_audit_row_with_every_rider_on_it() -> None:
+def test_ride_list_writes_audit_row_with_every_rider() -> None:
     rides = factories.RideFactory.create_batch(2)
     client = signed_in_as(UserRole.DISPATCHER)
 
@@ -105,7 +105,7 @@ def test_list_of_rides_leaves_an_audit_row_with_every_rider_on_it() -> None:
     assert set(entry.rider_ids) == {ride.rider_id for ride in rides}
 
 
-def test_page_of_a_rider_leaves_an_audit_row_and_names_nobody_in_title_or_address() -> None:
+def test_rider_page_is_audited_and_title_has_no_name() -> None:
     rider = factories.RiderFactory.create()
     client = signed_in_as(UserRole.DISPATCHER)
 
@@ -187,7 +187,7 @@ def test_nothing_can_be_deleted() -> None:
     assert Facility.objects.filter(pk=facility.pk).exists()
 
 
-def test_edit_raises_the_version_and_leaves_an_audit_row_with_names_of_fields() -> None:
+def test_edit_raises_version_and_audits_field_names() -> None:
     facility = factories.FacilityFactory.create()
     client = signed_in_as(UserRole.ADMIN)
     url = address_of(Facility, "change", facility.pk)
@@ -246,7 +246,7 @@ def test_fleet_admin_chooses_among_own_vehicles_and_providers() -> None:
     assert (driver.default_vehicle_id, driver.version) == (None, 1)
 
 
-def test_new_person_has_no_password_and_gets_in_by_a_link_shown_once() -> None:
+def test_new_user_has_no_password_and_logs_in_by_one_time_link() -> None:
     client = signed_in_as(UserRole.ADMIN)
     added = client.post(
         "/admin/accounts/user/add/", {"name": "Bo", "email": "Bo@Example.org", "role": "dispatcher", "is_active": "on"}
@@ -403,7 +403,7 @@ def test_edit_of_what_belongs_to_a_record_is_audited_by_its_name() -> None:
     assert {"fields": ["entrances"]} in details
 
 
-def test_list_narrowed_by_nonsense_is_sent_back_and_nobody_was_shown() -> None:
+def test_invalid_list_filter_redirects_and_audits_nobody() -> None:
     factories.RideFactory.create()
     client = signed_in_as(UserRole.DISPATCHER)
 

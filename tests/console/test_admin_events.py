@@ -21,7 +21,7 @@ def _events() -> list[Any]:
     return list(Event.objects.order_by("id").values_list(*columns))
 
 
-def test_edit_of_a_facility_records_one_event_with_its_rows_beneath() -> None:
+def test_facility_edit_records_one_event_with_inline_rows() -> None:
     facility = factories.FacilityFactory.create()
     client = signed_in_as(UserRole.ADMIN)
     url = address_of(Facility, "change", facility.pk)

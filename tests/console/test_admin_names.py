@@ -73,7 +73,7 @@ def test_ride_names_its_rider_to_those_who_open_riders(role: UserRole, named: bo
     assert (f"rider {ride.rider_id}<" in page) is not named
 
 
-def test_ride_of_no_facility_is_called_by_its_time_and_a_trip_by_its_day() -> None:
+def test_ride_without_facility_is_named_by_time_trip_by_day() -> None:
     ride = factories.RideFactory.create(pickup_at=factories.NOW)
     ride.trip = Trip.objects.create(rider=ride.rider, service_date=ride.service_date)
     ride.facility = None
@@ -109,7 +109,7 @@ def test_list_of_assignments_asks_the_same_however_many(django_assert_num_querie
         client.get(address_of(Assignment, "changelist"))
 
 
-def test_hours_are_words_for_those_who_read_them_and_a_field_for_those_who_change_them() -> None:
+def test_hours_are_text_for_readers_and_a_field_for_editors() -> None:
     facility = factories.FacilityFactory.create(hours=[{"days": ["sat"], "opens": "06:00", "closes": "11:00"}])
     url = address_of(Facility, "change", facility.pk)
 

@@ -17,7 +17,7 @@ RIDES = "/admin/rides/ride/"
 TABLES = ("ride", "milestone", "rideexception")
 
 
-def test_words_of_choices_begin_with_a_capital_letter_and_can_be_sorted_by() -> None:
+def test_choice_labels_are_capitalized_and_sortable() -> None:
     ride = factories.RideFactory.create(service_type="pharmacy_stop")
     factories.RideFactory.create(service_type="appointment")
     client = signed_in_as(UserRole.DISPATCHER)

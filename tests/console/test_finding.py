@@ -56,7 +56,7 @@ def test_l1_only_what_opens_is_offered(role: UserRole, ride: Ride) -> None:
         assert client.get(address, follow=True).status_code == 200, address
 
 
-def test_vehicles_are_found_by_unit_and_plate_and_lead_to_their_page(ride: Ride) -> None:
+def test_vehicles_match_by_unit_and_plate_and_link_to_page(ride: Ride) -> None:
     van = factories.VehicleFactory.create(unit_number="VAN-12", license_plate="QX 4711", status="maintenance")
     page = [f"/console/fleet/vehicles/{van.pk}/"]
     desk = visitor(UserRole.DISPATCHER)
@@ -104,7 +104,7 @@ def test_five_of_a_kind_are_offered(ride: Ride) -> None:
     assert page.count("nactive") == 10
 
 
-def test_look_at_riders_is_in_the_trail_and_what_was_typed_is_not(ride: Ride) -> None:
+def test_rider_search_is_audited_without_the_typed_text(ride: Ride) -> None:
     client = visitor(UserRole.DISPATCHER)
 
     _found(client, "zamora")
@@ -120,7 +120,7 @@ def test_look_at_riders_is_in_the_trail_and_what_was_typed_is_not(ride: Ride) ->
     assert "zamora" not in str([row.details for row in rows]).lower()
 
 
-def test_ride_of_a_rider_that_may_not_be_named_is_found_by_its_id_without_a_name(ride: Ride) -> None:
+def test_ride_of_unnamed_rider_matches_by_id_without_name(ride: Ride) -> None:
     page = visitor(UserRole.ANALYST).post(FIND, {"q": str(ride.pk)}).content.decode()
 
     assert f"Rider …{str(ride.rider_id)[-4:]}" in page
@@ -149,7 +149,7 @@ def test_finding_asks_the_same_however_many(count: int, django_assert_num_querie
         client.post(FIND, {"q": "same"})
 
 
-def test_keys_of_pages_stand_at_the_links_of_those_who_may_open_them() -> None:
+def test_page_shortcuts_are_on_links_of_permitted_roles() -> None:
     def keys(role: UserRole) -> list[str]:
         return re.findall(r'data-keys="([^"]*)"', visitor(role).get("/console/home/").content.decode())
 

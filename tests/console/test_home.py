@@ -176,7 +176,7 @@ def pack(settings: Any) -> DowntimePack:
 
 
 @pytest.mark.parametrize("role", [UserRole.ADMIN, UserRole.DISPATCH_SUPERVISOR])
-def test_f2_home_says_how_old_the_downtime_pack_is_and_is_red_when_older(pack: DowntimePack, role: UserRole) -> None:
+def test_f2_home_shows_downtime_pack_age_and_red_when_too_old(pack: DowntimePack, role: UserRole) -> None:
     said = {}
     for minutes in (0, 15, 16):
         with time_machine.travel(factories.NOW + dt.timedelta(minutes=minutes), tick=False):
@@ -267,7 +267,7 @@ def test_where_one_begins_goes_by_what_one_may_do() -> None:
     ]
 
 
-def test_exceptions_of_a_lead_dispatcher_have_the_boards_counters_on_top() -> None:
+def test_supervisor_exceptions_show_board_counters_on_top() -> None:
     factories.RideFactory.create(pickup_at=factories.NOW + dt.timedelta(hours=1))
     counted = "<strong>1</strong> Unassigned"
     for role, shown in ((UserRole.DISPATCH_SUPERVISOR, True), (UserRole.DISPATCHER, False), (UserRole.PLANNER, False)):
@@ -278,7 +278,7 @@ def test_exceptions_of_a_lead_dispatcher_have_the_boards_counters_on_top() -> No
         assert (alone.status_code == 200) is (role != UserRole.PLANNER)
 
 
-def test_tables_stand_in_a_folded_group_that_is_open_on_their_own_pages() -> None:
+def test_table_links_are_collapsed_except_on_their_own_pages() -> None:
     client = Client()
     sign_in(client, factories.UserFactory.create(role=UserRole.DISPATCHER))
 

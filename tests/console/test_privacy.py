@@ -106,7 +106,7 @@ def test_no_page_and_no_part_of_one_names_a_rider_whole(scene: Scene) -> None:
     assert "Q. Z." in shown[f"/console/rides/{scene.waiting.pk}/"], "who asked for it may be the rider"
 
 
-def test_what_is_done_to_a_ride_and_what_is_found_is_told_by_initials(scene: Scene) -> None:
+def test_privacy_mode_shows_initials_in_search_and_ride_action(scene: Scene) -> None:
     scene.switch("on")
 
     found = scene.client.post("/console/find/", {"q": LAST[:4]}).content.decode()

@@ -63,7 +63,7 @@ def _name(route: str) -> str:
 
 
 @pytest.mark.django_db
-def test_every_page_but_the_listed_ones_sends_strangers_to_sign_in(client: Client) -> None:
+def test_all_pages_except_public_pages_redirect_to_login(client: Client) -> None:
     closed, open_ = [], set()
     for route, _ in _pages():
         response = client.get(f"/{_sample(route)}")
@@ -118,7 +118,7 @@ def test_u4_no_page_names_a_rider_before_the_second_factor(client: Client, setti
 
 
 @pytest.mark.django_db
-def test_pages_carry_the_strict_policy_even_where_there_is_nothing(client: Client) -> None:
+def test_strict_csp_is_sent_even_on_missing_pages(client: Client) -> None:
     for path in ("/accounts/login/", "/nowhere/"):
         policy = client.get(path)["Content-Security-Policy"]
 

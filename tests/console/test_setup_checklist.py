@@ -66,7 +66,7 @@ def _home(user: User) -> Any:
     return client.get(HOME)
 
 
-def test_where_nothing_is_there_every_step_is_left_and_the_first_is_the_next_one(admin: User, settings: Any) -> None:
+def test_empty_setup_leaves_all_steps_and_first_is_next(admin: User, settings: Any) -> None:
     settings.EMAIL_BACKEND = NO_MAIL
 
     found = _list(admin)
@@ -123,9 +123,7 @@ def _leave_facilities() -> None:
         (_update(Endpoint, deleted_at=NOW), ["systems"]),
     ],
 )
-def test_each_step_is_undone_by_what_it_is_about_and_by_nothing_else(
-    admin: User, undo: Callable[[], object], lacks: list[str]
-) -> None:
+def test_each_step_is_undone_only_by_its_own_subject(admin: User, undo: Callable[[], object], lacks: list[str]) -> None:
     _everything(admin)
 
     undo()
@@ -165,7 +163,7 @@ def test_a_supervisor_dispatches_too(admin: User) -> None:
         ({"expires_at": NOW - dt.timedelta(minutes=1)}, ["booking", "systems"]),
     ],
 )
-def test_a_system_that_books_stands_in_for_planners_and_is_connected(
+def test_booking_system_replaces_planners_and_is_connected(
     admin: User, columns: dict[str, Any], lacks: list[str]
 ) -> None:
     _everything(admin)
@@ -196,7 +194,7 @@ def test_without_second_factors_there_is_none_to_set_up(admin: User, settings: A
     assert "second_factor" not in [step.key for step in _list(admin).steps]
 
 
-def test_steps_lead_to_where_they_are_begun_and_then_to_what_is_lacking(admin: User) -> None:
+def test_steps_link_to_creation_and_then_to_what_is_missing(admin: User) -> None:
     before = _urls(admin)
     factories.FacilityFactory.create()
     factories.TransportProviderFactory.create(active=False)
@@ -245,7 +243,7 @@ def test_steps_name_who_may_do_them_and_lead_nobody_else_there(admin: User) -> N
     assert (theirs["facility"], theirs["dispatch"], theirs["shift"]) == ("", "", "/console/fleet/shifts/new/")
 
 
-def test_home_of_an_admin_begins_with_the_list_until_all_is_there(admin: User, settings: Any) -> None:
+def test_admin_home_shows_checklist_until_setup_is_complete(admin: User, settings: Any) -> None:
     Authenticator.objects.create(user=admin, type=Authenticator.Type.TOTP, data={"secret": "x"})
     first = _home(admin)
 

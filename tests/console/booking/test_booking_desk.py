@@ -58,9 +58,7 @@ def test_form_that_is_sent_twice_books_once(desk: Client, grace: Rider) -> None:
     assert AuditEntry.objects.filter(action="rides.book").count() == 1
 
 
-def test_appointment_is_reached_in_time_and_the_way_back_waits_for_a_call(
-    desk: Client, hospital: Facility, grace: Rider
-) -> None:
+def test_appointment_is_on_time_and_return_trip_is_will_call(desk: Client, hospital: Facility, grace: Rider) -> None:
     response = book(desk, f"?rider={grace.pk}&for=appointment", clock="2:30p", driver_notes="Ring twice.")
 
     out, back = Ride.objects.order_by("leg_sequence")
@@ -149,7 +147,7 @@ def test_times_are_meant_as_the_form_says(
         ({"clock": "1430", "escorts": "12"}, {"escorts": "Ensure this value is less than or equal to 9."}),
     ],
 )
-def test_what_is_wrong_is_said_by_its_field_and_nothing_is_booked(
+def test_invalid_booking_shows_field_errors_and_books_nothing(
     desk: Client, grace: Rider, asked: dict[str, Any], wrong: dict[str, str]
 ) -> None:
     response = book(desk, f"?rider={grace.pk}", **({"driver_notes": "Ring twice."} | asked))
@@ -160,7 +158,7 @@ def test_what_is_wrong_is_said_by_its_field_and_nothing_is_booked(
     assert form["driver_notes"].value() == "Ring twice."
 
 
-def test_appointment_at_an_address_without_coordinates_takes_a_pickup_time(desk: Client, grace: Rider) -> None:
+def test_appointment_without_coordinates_takes_pickup_time(desk: Client, grace: Rider) -> None:
     typed = {"dropoff_at": "typed", "dropoff_address_line1": "1 Main St", "dropoff_city": "Joliet", "way_back": "none"}
     refused = book(desk, f"?rider={grace.pk}&for=appointment", clock="1430", **typed)
 

@@ -99,7 +99,7 @@ def test_door_of_another_facility_is_none_of_the_choices(desk: Client, grace: Ri
     assert "Theirs" not in text_of(desk.get(BOOK))
 
 
-def test_door_that_is_taken_away_meanwhile_is_refused_by_its_field(
+def test_entrance_removed_meanwhile_is_refused_by_its_field(
     desk: Client, grace: Rider, door: Entrance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     form = sent(desk, f"?rider={grace.pk}", clock="1430", entrance=str(door.pk))

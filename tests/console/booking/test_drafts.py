@@ -124,7 +124,7 @@ def test_draft_outlives_the_session(desk: Client, grace: Rider) -> None:
     assert f"?draft={kept.pk}" in desk.get(BOOK).content.decode()
 
 
-def test_ride_that_is_booked_has_no_draft_not_even_one_that_comes_after_it(desk: Client, grace: Rider) -> None:
+def test_booked_ride_has_no_draft_even_after_late_save(desk: Client, grace: Rider) -> None:
     form = sent(desk, f"?rider={grace.pk}", clock="1430")
     desk.post(KEEP, form)
     other = _kept(desk, clock="noon")
@@ -246,7 +246,7 @@ def test_oldest_drafts_of_one_person_give_way(db: None, monkeypatch: pytest.Monk
 
 
 @pytest.mark.django_db(transaction=True)
-def test_draft_that_is_kept_while_its_ride_is_booked_finds_the_ride() -> None:
+def test_draft_saved_during_booking_detects_the_ride() -> None:
     facility = factories.FacilityFactory.create()
     rider = factories.RiderFactory.create(facility=facility)
     by, key = _person(), uuid7()

@@ -183,7 +183,7 @@ def test_search_for_a_known_rider_takes_the_new_one_back(desk: Client) -> None:
 # Rights and reach
 
 
-def test_planner_of_another_facility_finds_neither_rider_nor_facility(grace: Rider, hospital: Facility) -> None:
+def test_planner_of_other_facility_gets_no_rider_or_facility(grace: Rider, hospital: Facility) -> None:
     planner = visitor(UserRole.PLANNER)
     User.objects.get().facilities.set([factories.FacilityFactory.create()])
 

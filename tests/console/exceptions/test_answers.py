@@ -80,7 +80,7 @@ def test_another_mode_changes_the_ride_and_keeps_it() -> None:
     assert RideException.objects.get(ride=ride).details["answer"] == "change_mode"
 
 
-def test_where_nobody_asks_or_the_right_is_missing_nothing_is_answered() -> None:
+def test_answer_without_question_or_right_changes_nothing() -> None:
     quiet, asking = _asking(), _asking(told=["dispatcher", "planner"])
     before = [traces(quiet), traces(asking)]
     form = {"version": quiet.version, "answer": "wait"}
@@ -146,9 +146,7 @@ def test_split_leads_dispatch_to_a_second_ride_that_is_filled_in() -> None:
         ({**WILL_CALL, "ready_at": NOW, "ready_source": "phone", "promised_pickup_by": NOW + HOUR}, ("pickup", "now")),
     ],
 )
-def test_second_ride_is_for_the_same_time_and_now_for_whoever_is_ready(
-    changes: dict[str, Any], shown: tuple[str, str]
-) -> None:
+def test_second_ride_has_same_time_and_now_for_ready_rider(changes: dict[str, Any], shown: tuple[str, str]) -> None:
     ride = _asking(told=["dispatcher", "planner"])
     Ride.objects.filter(pk=ride.pk).update(**changes)
 

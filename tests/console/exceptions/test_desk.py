@@ -129,7 +129,7 @@ def test_planners_see_the_exceptions_of_their_facilities_alone() -> None:
     assert visitor(UserRole.ADMIN).get(f"{BASE}list/").status_code == 403
 
 
-def test_riders_are_named_as_far_as_the_reader_may_see_and_looks_leave_rows() -> None:
+def test_rider_names_follow_role_and_views_are_audited() -> None:
     rider = factories.RiderFactory.create(first_name="Orla", last_name="Canary")
     found = opened(ride=factories.RideFactory.create(rider=rider))
     desk, auditor = visitor(UserRole.DISPATCHER), visitor(UserRole.AUDITOR)
@@ -293,7 +293,7 @@ def test_navigation_counts_open_critical_exceptions_in_reach() -> None:
     assert count(planner_of(None)) == ""
 
 
-def test_last_step_of_the_ladder_names_whom_to_call_at_the_facility() -> None:
+def test_last_escalation_step_names_facility_contact() -> None:
     nobody = opened(ExceptionType.NO_DRIVER_AVAILABLE)
     assert nobody.facility is not None
     factories.ContactFactory.create(facility=nobody.facility)

@@ -46,7 +46,7 @@ def _kept(one: RideException) -> dict[str, Any]:
     return dict(RideException.objects.filter(pk=one.pk).values().get())
 
 
-def test_e2_acknowledging_makes_it_mine_and_leads_back_to_the_list(desk: Client, dana: User) -> None:
+def test_e2_acknowledge_assigns_owner_and_returns_to_list(desk: Client, dana: User) -> None:
     one = opened()
 
     done = _send(desk, one, "acknowledge", query="?severity=warning")
@@ -111,7 +111,7 @@ def test_scripts_are_answered_with_the_list(desk: Client) -> None:
         ({"until": "08:30"}, dt.datetime(2026, 11, 21, 14, 30, tzinfo=dt.UTC)),
     ],
 )
-def test_exceptions_are_put_aside_until_a_moment_of_the_pages_clock(
+def test_exceptions_are_snoozed_until_time_in_page_clock(
     desk: Client, form: dict[str, str], until: dt.datetime
 ) -> None:
     one = opened()
@@ -153,7 +153,7 @@ def test_what_needed_nobody_is_dismissed(desk: Client) -> None:
     assert (one.status, one.resolution_code) == ("dismissed", "false_alarm")
 
 
-def test_e4_cause_that_goes_closes_it_by_itself_and_the_history_says_so(desk: Client) -> None:
+def test_e4_cleared_cause_resolves_exception_and_shows_history(desk: Client) -> None:
     ride = factories.RideFactory.create()
     opened(ride=ride)
     gone: dict[str, Any] = {"by": system(), "at": NOW, "code": ResolutionCode.RECOVERED_ON_TIME}

@@ -191,7 +191,7 @@ def test_destination_is_changed_and_keeps_its_secret() -> None:
     assert "Someone else changed the destination." in _errors(stale)["__all__"][0]
 
 
-def test_destination_that_goes_while_its_form_is_open_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_destination_removed_while_form_is_open_is_404(monkeypatch: pytest.MonkeyPatch) -> None:
     client, one = visitor(), places.server(host="127.0.0.1")
 
     def removed(**given: Any) -> Any:

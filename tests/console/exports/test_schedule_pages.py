@@ -45,7 +45,7 @@ def filled(client: Client, url: str, **given: Any) -> dict[str, Any]:
     return {name: value for name, value in {**values, **given}.items() if value is not None}
 
 
-def test_report_page_leads_to_a_schedule_with_its_filter_on_mondays_at_seven() -> None:
+def test_report_page_links_to_filtered_weekly_schedule_form() -> None:
     planner = person(UserRole.PLANNER, name="Paula Planner")
     facility = factories.FacilityFactory.create(name="St. Brigid", timezone="America/Denver")
     planner.facilities.set([facility])
@@ -130,7 +130,7 @@ def test_schedule_errors_are_shown_in_the_readers_language() -> None:
     assert told(twice[1]) == ["La programación ya está en pausa."]
 
 
-def test_report_is_changed_and_said_with_all_that_it_is_narrowed_to() -> None:
+def test_changed_report_schedule_shows_all_its_filters() -> None:
     owner, provider = person(UserRole.DISPATCHER), factories.TransportProviderFactory.create(name="Prairie Rides")
     schedule = keep(reports_weekly(recipients=ids(owner)), owner)
     client, change = visit(owner), f"{PAGE}{schedule.pk}/change/"
@@ -183,7 +183,7 @@ def test_recipient_sees_it_and_may_leave_and_do_nothing_else() -> None:
     assert list(schedule.recipients.all()) == [owner]
 
 
-def test_reader_who_is_bound_sees_the_report_of_an_owner_who_is_not_and_may_leave() -> None:
+def test_bound_reader_sees_report_schedule_and_can_unsubscribe() -> None:
     """They are sent their own figures; who else is sent it elsewhere is not theirs to read."""
     owner, reader = person(name="Olga Owner"), person(UserRole.PLANNER, name="Rita Reader")
     reader.facilities.set([factories.FacilityFactory.create()])
@@ -200,7 +200,7 @@ def test_reader_who_is_bound_sees_the_report_of_an_owner_who_is_not_and_may_leav
     assert list(schedule.recipients.all()) == [owner]
 
 
-def test_reader_who_was_narrowed_sees_an_export_no_more_and_may_leave_it() -> None:
+def test_downgraded_reader_loses_export_but_can_unsubscribe() -> None:
     owner, reader = person(), person()
     schedule = keep(exports_daily(recipients=ids(owner, reader), phi=2), owner)
     User.objects.filter(pk=reader.pk).update(role=UserRole.ANALYST)
@@ -234,7 +234,7 @@ def test_who_manages_accounts_sees_all_and_may_stop_them() -> None:
     assert "It was paused" in text_of(client.get(PAGE))
 
 
-def test_export_that_is_ready_is_told_by_mail_and_fetched_by_who_was_told() -> None:
+def test_ready_export_is_mailed_and_downloaded_by_recipients() -> None:
     owner, reader = person(), person(UserRole.ANALYST)
     schedule = keep(exports_daily(recipients=ids(owner, reader)), owner)
     visit(owner).post(f"{PAGE}{schedule.pk}/run/")
@@ -261,7 +261,7 @@ def test_export_that_is_ready_is_told_by_mail_and_fetched_by_who_was_told() -> N
     assert "Fetch" in text_of(visit(reader).get(f"{PAGE}{schedule.pk}/"))
 
 
-def test_file_with_riders_asks_who_it_is_and_one_that_is_gone_is_said() -> None:
+def test_file_with_riders_needs_login_and_expired_is_reported() -> None:
     owner = person()
     schedule = keep(exports_daily(recipients=ids(owner), phi=2, covers="changes"), owner)
     client = visit(owner)
@@ -296,7 +296,7 @@ def test_list_and_page_take_as_many_queries_for_three_as_for_one(django_assert_n
         assert len(client.get(PAGE).context["rows"]) == 3
 
 
-def test_empty_list_says_what_schedules_are_for_and_no_kind_is_made_up() -> None:
+def test_empty_list_explains_schedules_and_unknown_kind_is_404() -> None:
     client = visit(person(UserRole.ANALYST))
 
     assert "No schedules yet" in text_of(client.get(PAGE))

@@ -388,7 +388,7 @@ def test_ride_without_a_driver_says_so(ward: Facility) -> None:
     assert "4 West, room 417" in seen
 
 
-def test_both_clocks_of_a_discharge_are_shown_against_what_was_agreed(ward: Facility) -> None:
+def test_discharge_clocks_are_shown_against_targets(ward: Facility) -> None:
     Facility.objects.filter(pk=ward.pk).update(discharge_target_minutes=30, discharge_max_minutes=90)
     details = {"dischargeOrderAt": "2026-11-20T13:00:00Z", "expectedReadyAt": "2026-11-20T14:00:00Z"}
     ready = {"ready_at": NOW - 50 * MINUTE, "ready_source": "phone", "promised_pickup_by": NOW + 10 * MINUTE}
@@ -425,7 +425,7 @@ def test_day_takes_as_many_queries_however_many_rides(
     assert [len(rows) for rows in _stands(seen).values()] == [many] * 5
 
 
-def test_a_driver_who_is_held_up_elsewhere_is_foreseen_to_come_later_and_it_is_said_why(ward: Facility) -> None:
+def test_driver_delayed_elsewhere_is_forecast_late_with_reason(ward: Facility) -> None:
     """Nobody told when the vehicle comes; another facility's ride keeps the driver until after the pickup."""
     here = ride_in(RideStatus.ASSIGNED, facility=ward, pickup_at=PICKUP + HOUR)
     before = factories.RideFactory.create(pickup_at=PICKUP, estimated_minutes=30)
@@ -442,7 +442,7 @@ def test_a_driver_who_is_held_up_elsewhere_is_foreseen_to_come_later_and_it_is_s
     assert before.rider.last_name not in said.replace(here.rider.last_name, "")
 
 
-def test_a_driver_with_nothing_before_is_foreseen_at_no_time_however_late_the_ride_is(ward: Facility) -> None:
+def test_driver_without_earlier_ride_gets_no_forecast(ward: Facility) -> None:
     ride_in(RideStatus.ASSIGNED, facility=ward, pickup_at=NOW - 20 * MINUTE)
 
     said = text_of(planner_of(ward).get(BASE))

@@ -52,9 +52,7 @@ def _groups(response: Any) -> dict[str, list[Any]]:
     }
 
 
-def test_planner_of_two_facilities_sees_both_each_by_its_own_clock(
-    planner: Client, ward: Facility, lodge: Facility
-) -> None:
+def test_planner_of_two_facilities_sees_each_in_its_zone(planner: Client, ward: Facility, lodge: Facility) -> None:
     here, there = _discharge(ward), _discharge(lodge)
     _discharge(factories.FacilityFactory.create(name="Cedar"))
 
@@ -88,9 +86,7 @@ def test_address_says_which_facilities_are_shown(planner: Client, ward: Facility
     assert planner.get(f"{BASE}?facility={ward.pk}&facility={third.pk}").status_code == 404
 
 
-def test_what_is_done_leads_back_to_the_facilities_that_were_shown(
-    planner: Client, ward: Facility, lodge: Facility
-) -> None:
+def test_action_returns_to_the_selected_facilities(planner: Client, ward: Facility, lodge: Facility) -> None:
     ride = _discharge(lodge)
     query = f"?facility={ward.pk}&facility={lodge.pk}"
 
@@ -133,7 +129,7 @@ def test_planner_of_facilities_sees_the_first_and_chooses(
 
 
 @pytest.mark.parametrize("many", [1, 3])
-def test_days_of_two_facilities_take_one_query_more_for_the_look_alone(
+def test_days_of_two_facilities_take_one_extra_audit_query(
     planner: Client,
     ward: Facility,
     lodge: Facility,

@@ -77,7 +77,7 @@ def test_riders_stand_by_chair_time_then_name(centre: Facility) -> None:
     assert [name for name in ("Tuesday", "Drafted") if name in page] == []
 
 
-def test_needs_are_those_of_the_ride_and_without_one_those_of_the_order(centre: Facility) -> None:
+def test_needs_come_from_ride_and_otherwise_from_order(centre: Facility) -> None:
     asked = {
         "accommodation": {
             "mobility": "wheelchair",
@@ -200,7 +200,7 @@ def test_pickup_on_the_evening_before_says_its_day(centre: Facility) -> None:
     assert "by 00:15 pickup Sun 22 Nov 23:30" in _text(_page(centre))
 
 
-def test_way_there_that_people_took_out_of_the_series_leaves_the_way_back(centre: Facility) -> None:
+def test_outbound_leg_removed_from_series_leaves_return_trip(centre: Facility) -> None:
     """The terms lost the day's way there; a way back that people changed stays."""
     order = _order(centre, "Abel")
     Ride.objects.filter(pk=cast.rides(order)[1].pk).update(occurrence_state="customized")
@@ -229,9 +229,7 @@ def test_day_that_is_none_or_too_far_off_is_today(centre: Facility, day: str) ->
 
 
 @pytest.mark.parametrize("role", READERS)
-def test_names_are_shown_to_those_who_may_see_riders_and_who_was_seen_is_recorded(
-    centre: Facility, role: UserRole
-) -> None:
+def test_names_are_shown_by_role_and_views_are_recorded(centre: Facility, role: UserRole) -> None:
     here, gone = _order(centre, "Canary"), _order(centre, "Canary")
     edit_order.change_occurrence(
         order_id=gone.pk, pattern_date=MONDAY, edit=OccurrenceEdit(to_date=MONDAY + DAY), **TOLD

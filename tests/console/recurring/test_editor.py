@@ -237,9 +237,7 @@ def test_change_of_every_day_to_come(centre: Facility, rider: Rider, desk: Clien
     assert [(row.from_date, row.chair_time) for row in Terms.objects.all()] == [(MONDAY, dt.time(11))]
 
 
-def test_change_from_a_day_on_keeps_what_people_changed_unless_told(
-    centre: Facility, rider: Rider, desk: Client
-) -> None:
+def test_change_from_day_on_preserves_customized_by_default(centre: Facility, rider: Rider, desk: Client) -> None:
     order = cast.order(centre, rider)
     later, day = MONDAY + 7 * DAY, MONDAY + 9 * DAY
     edit_order.change_occurrence(
@@ -275,9 +273,7 @@ def test_nothing_that_is_changed_changes_nothing(centre: Facility, rider: Rider,
     assert order.version == 1
 
 
-def test_order_keeps_a_payer_that_was_switched_off_and_others_cannot_get_it(
-    centre: Facility, rider: Rider, desk: Client
-) -> None:
+def test_order_retains_inactive_payer_others_cannot_select_it(centre: Facility, rider: Rider, desk: Client) -> None:
     payer = factories.PayerFactory.create(name="County Aid")
     order, other = cast.order(centre, rider), cast.order(centre)
     edit_order.change(order_id=order.pk, columns={"payer_id": payer.pk}, **TOLD)

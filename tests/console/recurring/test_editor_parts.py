@@ -188,7 +188,7 @@ def test_folded_parts_say_what_is_set_and_stay_folded(centre: Facility, rider: R
         ({"driver_1": "nobody"}, "Preferred drivers", ["driver_1"]),
     ],
 )
-def test_refused_form_opens_the_part_that_is_wrong_and_keeps_what_was_typed(
+def test_refused_form_opens_invalid_section_with_typed_values(
     centre: Facility, rider: Rider, desk: Client, changes: dict[str, Any], title: str, wrong: list[str]
 ) -> None:
     response = _add(desk, centre, rider, needs_for_drivers="Slow on the ramp", **changes)
@@ -229,9 +229,7 @@ def test_code_is_shown_to_those_who_dispatch_and_changed_by_them(centre: Facilit
     assert Terms.objects.get().pickup["addressLine1"] == HOME["addressLine1"]
 
 
-def test_code_is_never_shown_to_a_planner_who_keeps_replaces_or_removes_it(
-    centre: Facility, rider: Rider, planner: Client
-) -> None:
+def test_planner_never_sees_code_but_can_replace_or_remove_it(centre: Facility, rider: Rider, planner: Client) -> None:
     order = cast.order(centre, rider, of={"pickup": CODED})
 
     shown = planner.get(page_of(order, "change/"))
@@ -258,7 +256,7 @@ def test_code_that_a_planner_wants_removed_is_said_to_go(centre: Facility, rider
 
 
 @pytest.mark.parametrize(("typed", "stored"), [({}, ""), ({"access_code": "bell 3"}, "bell 3")])
-def test_another_place_does_not_take_over_the_code_of_the_old_one(
+def test_new_address_does_not_inherit_the_old_access_code(
     centre: Facility, rider: Rider, desk: Client, typed: dict[str, str], stored: str
 ) -> None:
     order = cast.order(centre, rider, of={"pickup": CODED})
@@ -269,7 +267,7 @@ def test_another_place_does_not_take_over_the_code_of_the_old_one(
     assert (terms.pickup["addressLine1"], terms.pickup_access) == ("9 Elm St", stored)
 
 
-def test_terms_that_begin_later_keep_their_place_and_get_the_code(centre: Facility, rider: Rider, desk: Client) -> None:
+def test_later_terms_retain_their_address_and_get_the_code(centre: Facility, rider: Rider, desk: Client) -> None:
     order = cast.order(centre, rider)
     later = MONDAY + dt.timedelta(days=7)
     elsewhere = {**HOME, "addressLine1": "9 Elm St"}
@@ -346,9 +344,7 @@ def test_fields_say_what_the_profile_has(centre: Facility, rider: Rider, desk: C
     assert "Commas between. Empty: as the profile has it, walker." in page
 
 
-def test_what_is_for_dispatchers_alone_is_not_shown_to_planners_and_stays(
-    centre: Facility, rider: Rider, planner: Client
-) -> None:
+def test_dispatcher_notes_are_hidden_from_planners_and_remain(centre: Facility, rider: Rider, planner: Client) -> None:
     order = cast.order(centre, rider, of={"accommodation": {"dispatcherNotes": "Secret one"}})
     StandingOrder.objects.update(dispatcher_notes="Secret two")
 
@@ -361,7 +357,7 @@ def test_what_is_for_dispatchers_alone_is_not_shown_to_planners_and_stays(
     assert Terms.objects.get().accommodation == {"dispatcherNotes": "Secret one"}
 
 
-def test_drivers_are_offered_by_name_and_to_planners_by_first_name(
+def test_drivers_are_listed_by_name_first_name_for_planners(
     centre: Facility, rider: Rider, desk: Client, planner: Client
 ) -> None:
     van = factories.VehicleFactory.create(license_plate="CNR 17")

@@ -39,7 +39,7 @@ def _made(page: str, **form: Any) -> str:
     return found[1]
 
 
-def test_link_of_an_order_is_shown_once_and_read_without_signing_in(order: StandingOrder) -> None:
+def test_order_link_is_shown_once_and_read_without_login(order: StandingOrder) -> None:
     path = _made(page_of(order, "links/"))
     dispatcher = visitor(UserRole.DISPATCHER)
 

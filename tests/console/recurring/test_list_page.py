@@ -141,9 +141,7 @@ def test_only_facility_in_reach_needs_no_choosing(centre: Facility) -> None:
 
 
 @pytest.mark.parametrize("role", READERS)
-def test_names_are_shown_to_those_who_may_see_riders_and_who_was_seen_is_recorded(
-    centre: Facility, role: UserRole
-) -> None:
+def test_names_are_shown_by_role_and_views_are_recorded(centre: Facility, role: UserRole) -> None:
     rider = _rider(centre, "Canary")
     cast.order(centre, rider)
 

@@ -116,7 +116,7 @@ def test_resume_tells_what_could_not_be_booked_and_why(centre: Facility, order: 
     assert "1 coming day could not be booked: Mon 23 Nov" in text_of(response)
 
 
-def test_days_that_people_changed_are_no_news_where_another_one_is_skipped(order: StandingOrder, desk: Client) -> None:
+def test_skip_does_not_report_previously_customized_days(order: StandingOrder, desk: Client) -> None:
     ride = cast.rides(order)[0]
     later = ride.pickup_at - dt.timedelta(minutes=10)
     editing.edit(ride_id=ride.pk, changes={"pickup_at": later}, **TOLD)
@@ -350,7 +350,7 @@ def test_what_was_arranged_before_stays_where_it_is_left(order: StandingOrder, d
     assert _arranged() == [(MONDAY + DAY, None, None, None)]
 
 
-def test_day_that_the_facility_moved_keeps_its_time_where_it_is_left(
+def test_day_shifted_by_facility_retains_its_time_when_unmoved(
     centre: Facility, order: StandingOrder, desk: Client
 ) -> None:
     shift = ShiftDraft(MONDAY, MONDAY + DAY, new_chair_time=dt.time(6))
@@ -375,7 +375,7 @@ def test_ride_that_people_moved_keeps_its_time_where_it_is_left(order: StandingO
     assert _arranged() == [(MONDAY + DAY, None, dt.time(9, 40), None)]
 
 
-def test_day_that_is_no_longer_where_it_was_shown_is_moved_as_typed(order: StandingOrder, desk: Client) -> None:
+def test_day_changed_since_page_load_is_moved_as_typed(order: StandingOrder, desk: Client) -> None:
     send(desk, order, "move", day=MONDAY, shown=FRIDAY, to_date=MONDAY, chair_time="10:30", pickup_time="10:00")
 
     assert _arranged() == [(None, dt.time(10, 30), dt.time(10), None)]

@@ -226,7 +226,7 @@ def test_month_of_the_address_is_shown_within_two_years(order: StandingOrder, as
     assert f"Rides of {shown}" in text_of(_open(order, f"?month={asked}"))
 
 
-def test_months_lead_to_their_neighbours_as_far_as_they_are_shown(order: StandingOrder) -> None:
+def test_months_link_to_neighbors_within_the_shown_range(order: StandingOrder) -> None:
     here, last = (_open(order, more).content.decode() for more in ("", "?month=2028-11"))
 
     assert 'rel="prev" href="?month=2026-10#month"' in here
@@ -273,7 +273,7 @@ def test_facts_show_terms_of_today_and_later_ones(centre: Facility) -> None:
     assert "Authorization A-17 For drivers Ring twice For dispatchers Call first For the facility Chair 4" in page
 
 
-def test_facts_show_where_to_what_the_rider_needs_and_who_drives_best(centre: Facility) -> None:
+def test_facts_show_destination_needs_and_preferred_drivers(centre: Facility) -> None:
     rider = factories.RiderFactory.create(facility=centre)
     factories.AccommodationProfileFactory.create(rider=rider, mobility="wheelchair_power", oxygen_uses=True)
     drivers = [factories.DriverFactory.create(first_name=name, last_name="Pole") for name in ("Ida", "Abe")]

@@ -37,7 +37,7 @@ def _ended(status: RideStatus, **columns: Any) -> Ride:
     return Ride.objects.get(pk=ride.pk)
 
 
-def test_ending_is_taken_back_with_a_reason_and_history_keeps_both(supervisor: Client) -> None:
+def test_ending_is_corrected_with_reason_and_history_has_both(supervisor: Client) -> None:
     ride = _ended(RideStatus.CANCELLED)
     back_to = ride.status_before_end
     before = traces(ride)
@@ -58,7 +58,7 @@ def test_ending_is_taken_back_with_a_reason_and_history_keeps_both(supervisor: C
     assert "it had ended as: cancelled" in text_of(done)
 
 
-def test_correction_is_offered_to_supervisors_while_it_can_be_made(supervisor: Client) -> None:
+def test_correction_is_offered_to_supervisors_within_window(supervisor: Client) -> None:
     ride = _ended(RideStatus.COMPLETED)
     goes_on = ride_in(RideStatus.ASSIGNED)
 
@@ -79,7 +79,7 @@ def test_correction_is_offered_to_supervisors_while_it_can_be_made(supervisor: C
     assert Ride.objects.get(pk=ride.pk).status == "completed"
 
 
-def test_second_correction_is_stale_and_a_ride_that_goes_on_has_no_ending(supervisor: Client) -> None:
+def test_second_correction_is_stale_and_active_has_no_ending(supervisor: Client) -> None:
     ride = _ended(RideStatus.CANCELLED)
     form = {"version": ride.version, "note": "Wrong patient"}
 
@@ -104,7 +104,7 @@ def test_crew_that_drives_another_ride_by_now_is_asked_about(supervisor: Client)
     assert AuditEntry.objects.filter(action="rides.status").latest("pk").reason == "Wrong patient; Both fit"
 
 
-def test_w2_second_press_of_ready_on_the_page_of_a_ride_is_no_news() -> None:
+def test_w2_second_ready_press_on_ride_page_is_a_no_op() -> None:
     ride = factories.RideFactory.create(**WILL_CALL)
     planner = _planner(ride)
     form = {"version": ride.version}
@@ -118,7 +118,7 @@ def test_w2_second_press_of_ready_on_the_page_of_a_ride_is_no_news() -> None:
     assert traces(ride) | {"audit": 0} == before | {"audit": 0}
 
 
-def test_stale_press_of_ready_on_a_ride_that_waits_still_is_refused() -> None:
+def test_stale_ready_press_on_waiting_ride_is_refused() -> None:
     ride = factories.RideFactory.create(**WILL_CALL)
 
     answer = _planner(ride).post(page_of(ride, "ready/"), {"version": ride.version + 1})

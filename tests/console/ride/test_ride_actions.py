@@ -50,7 +50,7 @@ def _send(client: Client, ride: Ride, action: str, **form: Any) -> Any:
     return client.post(page_of(ride, f"{action}/"), {"version": version} | form, follow=True)
 
 
-def test_r2_cancel_needs_a_reason_and_the_history_has_user_and_time(desk: Client) -> None:
+def test_r2_cancel_needs_reason_and_history_has_user_and_time(desk: Client) -> None:
     ride = factories.RideFactory.create()
     before = traces(ride)
 
@@ -70,7 +70,7 @@ def test_r2_cancel_needs_a_reason_and_the_history_has_user_and_time(desk: Client
     assert "2026-11-20 09:00:00 Cancelled Dana Desk" in text_of(done)
 
 
-def test_stale_page_answers_409_with_what_changed_and_changes_nothing(desk: Client) -> None:
+def test_stale_page_returns_409_with_changes_and_saves_nothing(desk: Client) -> None:
     facility = factories.FacilityFactory.create()
     rider = factories.RiderFactory.create(facility=facility)
     ride = booking.book(draft=draft(facility, rider), by=system(), at=NOW).ride
@@ -139,7 +139,7 @@ def test_open_checklist_gives_way_to_dispatch_with_a_reason(desk: Client) -> Non
     assert "all the same: discharge checklist" in text_of(done)
 
 
-def test_request_is_confirmed_and_beside_another_ride_with_a_reason_alone(desk: Client) -> None:
+def test_request_is_confirmed_and_overlap_needs_a_reason(desk: Client) -> None:
     facility = factories.FacilityFactory.create()
     rider = factories.RiderFactory.create(facility=facility)
     ride = factories.RideFactory.create(facility=facility, rider=rider, status="requested", scheduled_at=None)

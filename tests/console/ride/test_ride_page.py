@@ -149,7 +149,7 @@ def test_title_and_addresses_name_nobody() -> None:
     assert title == "Ride on Fri 20 Nov 2026, 14:00 CST · Carelane"
 
 
-def test_ride_out_of_reach_is_not_there_and_roles_without_rides_are_told_so() -> None:
+def test_ride_out_of_reach_is_404_and_role_without_rides_403() -> None:
     ride = factories.RideFactory.create()
     elsewhere = factories.FacilityFactory.create()
 
@@ -252,7 +252,7 @@ def test_linked_legs_in_reach_lead_to_their_pages() -> None:
     assert page_of(other) not in page
 
 
-def test_assignment_history_keeps_who_was_put_on_and_why_they_left() -> None:
+def test_assignment_history_shows_drivers_and_release_reason() -> None:
     ride = ride_in(RideStatus.CANCELLED)
 
     dispatch = text_of(visitor(UserRole.DISPATCHER).get(page_of(ride)))

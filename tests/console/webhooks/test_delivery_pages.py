@@ -57,7 +57,7 @@ def test_list_tells_what_came_of_each() -> None:
     assert "ride.completed Delivered Interface engine 2026-11-20 09:00:00 1 204" in page
 
 
-def test_deliveries_are_found_by_endpoint_status_type_ride_event_and_day() -> None:
+def test_deliveries_filter_by_endpoint_status_event_ride_and_day() -> None:
     ride = uuid4()
     one = made.delivery(made.endpoint(), made.event("ride.started", subject_id=ride), created_at=NOW)
     two = _delivered(made.endpoint(), created_at=NOW - dt.timedelta(days=1))
@@ -90,7 +90,7 @@ def test_day_where_the_calendar_ends_is_refused_by_its_field(name: str, day: str
     assert "Mend the filter above." in text_of(response)
 
 
-def test_deliveries_are_listed_from_either_end_in_pages_of_either_size() -> None:
+def test_deliveries_are_listed_in_both_orders_and_page_sizes() -> None:
     endpoint = made.endpoint()
     every = [made.delivery(endpoint, made.event()).pk for _ in range(52)]
     client = visitor()
@@ -112,7 +112,7 @@ def test_filter_that_is_wrong_and_lists_without_rows_say_so() -> None:
     assert "No delivery passes this filter." in text_of(client.get(LIST, {"status": "held"}))
 
 
-def test_page_shows_attempts_with_what_was_sent_and_answered_as_text() -> None:
+def test_page_shows_attempts_with_escaped_request_and_response() -> None:
     endpoint = made.endpoint()
     endpoint.headers_text = json.dumps({"Authorization": "Basic eDp5"})
     endpoint.save()
@@ -209,7 +209,7 @@ def test_progress_is_asked_for_as_often_as_something_happens(columns: dict[str, 
     ],
     ids=["due", "later than that", "a test"],
 )
-def test_page_says_when_an_endpoint_that_is_left_alone_is_tried_again(columns: dict[str, Any], says: str) -> None:
+def test_page_shows_next_retry_time_of_an_endpoint_on_hold(columns: dict[str, Any], says: str) -> None:
     health = {"failing_since": NOW, "open_count": 3, "open_until": NOW + dt.timedelta(minutes=10)}
     delivery = made.delivery(made.endpoint(health=health), made.event(), **columns)
 
@@ -238,7 +238,7 @@ def _whole_ride(text: str = "Ada Canary") -> Delivery:
     return delivery
 
 
-def test_whole_rides_are_not_shown_to_people_who_may_not_see_riders() -> None:
+def test_full_ride_body_is_hidden_without_rider_access() -> None:
     delivery = _whole_ride()
 
     response = visitor().get(_page(delivery))
@@ -249,7 +249,7 @@ def test_whole_rides_are_not_shown_to_people_who_may_not_see_riders() -> None:
     assert not AuditEntry.objects.filter(action="webhooks.read_delivery").exists()
 
 
-def test_whole_rides_are_shown_to_people_who_may_and_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_ride_body_is_shown_with_access_and_is_audited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PHI_OF_USER, UserRole.ADMIN, Phi.FULL)
     delivery = _whole_ride()
     client = visitor()
@@ -277,7 +277,7 @@ def test_own_reference_of_a_booker_is_not_shown_below_its_level(monkeypatch: pyt
     assert '"clientReference": "Ada Canary"' in shown
 
 
-def test_answer_that_may_repeat_the_reference_is_kept_back_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_response_that_may_repeat_reference_is_hidden_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     delivery = _delivered(made.endpoint(payload_level="summary"))
     delivery.body_text = json.dumps({"data": {"clientReference": "Ada Canary"}})
     delivery.save()
@@ -319,9 +319,7 @@ def test_what_was_given_up_is_sent_again_at_once() -> None:
     ],
     ids=["delivered", "retry scheduled"],
 )
-def test_sending_again_has_to_be_meant_where_it_arrives_twice_or_comes_anyway(
-    columns: dict[str, Any], says: str
-) -> None:
+def test_resend_needs_confirmation_when_it_would_duplicate(columns: dict[str, Any], says: str) -> None:
     delivery = made.delivery(made.endpoint(), made.event(), **columns)
     client = visitor()
 
@@ -357,7 +355,7 @@ def test_delivery_is_cancelled() -> None:
     assert "The delivery is cancelled." in text_of(answer)
 
 
-def test_ticked_deliveries_are_sent_again_and_those_that_cannot_be_are_named() -> None:
+def test_selected_deliveries_are_resent_and_others_are_named() -> None:
     endpoint, paused = made.endpoint(), made.endpoint(state="paused")
     ended = {"status": "exhausted", "ended_at": NOW}
     ticked = [made.delivery(one, made.event(), **ended) for one in (endpoint, endpoint, paused)]

@@ -104,7 +104,7 @@ def test_everything_says_more_than_the_kinds_beside_it() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_by_its_field_and_nothing_is_stored(wrong: Any, errors: Any) -> None:
+def test_invalid_form_shows_field_errors_and_saves_nothing(wrong: Any, errors: Any) -> None:
     response = visitor().post(ADD, GOOD | wrong)
 
     assert (response.status_code, _errors(response)) == (422, errors)
@@ -124,7 +124,7 @@ def test_what_was_typed_stays_but_for_the_secret() -> None:
     assert made.SECRET not in page
 
 
-def test_whole_rides_need_the_agreement_and_a_client_with_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_payload_needs_agreement_and_authorized_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.webhooks.services.endpoint_validation.check_url", lambda url: None)
     client = factories.ApiClientFactory.create()
     full = GOOD | {"url": "https://hooks.example.org/", "payload_level": "full-resource"}
@@ -149,7 +149,7 @@ def test_client_that_has_as_many_as_it_may_is_told_so(monkeypatch: pytest.Monkey
     assert _errors(response) == {"__all__": ["A client can have at most 0 endpoints."]}
 
 
-def test_kinds_are_found_by_words_without_a_word_about_the_rest_of_the_form() -> None:
+def test_event_type_search_skips_validation_of_the_form() -> None:
     typed = {"name": "", "url": "ftp://x", "event_types": ["vehicle.updated"], "sought": "dropped", "find": "1"}
 
     response = visitor().post(ADD, typed)
@@ -181,7 +181,7 @@ def test_form_opens_to_people_who_have_just_proven_who_they_are() -> None:
     assert opened["Location"].startswith("/accounts/reauthenticate/?next=")
 
 
-def test_form_that_comes_too_late_keeps_what_was_typed_and_saves_nothing() -> None:
+def test_late_form_retains_input_and_saves_nothing() -> None:
     client = visitor()
 
     with time_machine.travel(NOW + dt.timedelta(minutes=6), tick=False):
@@ -205,7 +205,7 @@ def _as_it_is(endpoint: Endpoint) -> dict[str, Any]:
     return {name: value for name in form.fields if (value := form[name].value()) not in (None, False)}
 
 
-def test_form_shows_an_endpoint_as_it_is_and_no_value_of_a_header() -> None:
+def test_form_shows_endpoint_and_masks_header_values() -> None:
     facility = factories.FacilityFactory.create()
     endpoint = made.endpoint(facility_ids=[facility.pk], event_types=["ride.*"])
     endpoint.headers_text = '{"Authorization": "Basic eDp5"}'
@@ -251,7 +251,7 @@ def test_change_of_what_somebody_changed_meanwhile_is_refused() -> None:
     assert Endpoint.objects.get().name == "Interface engine"
 
 
-def test_change_that_is_wrong_or_only_looks_for_kinds_saves_nothing() -> None:
+def test_invalid_change_or_type_search_saves_nothing() -> None:
     endpoint = made.endpoint()
     asked = _as_it_is(endpoint) | {"name": ""}
 

@@ -79,7 +79,7 @@ def test_what_fails_comes_first_on_the_first_page_alone(monkeypatch: pytest.Monk
     assert _listed(before=str(newest.pk)) == ["switched off"]
 
 
-def test_endpoints_are_found_by_state_and_by_name_of_theirs_or_their_client() -> None:
+def test_endpoints_filter_by_state_own_name_and_client_name() -> None:
     client = factories.ApiClientFactory.create(name="Record system")
     made.endpoint(name="Engine north", client=client)
     made.endpoint(name="Engine south", state="paused", state_reason="paused")
@@ -193,7 +193,7 @@ def test_test_is_sent_and_its_result_shown_as_it_comes() -> None:
     assert "&lt;b&gt;no&lt;/b&gt;" in ended.content.decode()
 
 
-def test_resuming_asks_about_what_was_collected_where_something_was() -> None:
+def test_resume_offers_held_events_only_if_there_are_any() -> None:
     endpoint, client = made.endpoint(state="paused", state_reason="paused"), visitor()
 
     nothing = client.get(_page(endpoint))

@@ -48,7 +48,7 @@ def test_own_secret_is_taken() -> None:
     assert EndpointSecret.objects.get().text == made.SECRET
 
 
-def test_rotation_shows_the_new_secret_and_keeps_the_older_one_for_a_while() -> None:
+def test_rotation_shows_new_secret_and_old_remains_for_overlap() -> None:
     endpoint = made.endpoint()
     client = visitor()
     page = f"/console/developers/endpoints/{endpoint.pk}/"
