@@ -55,7 +55,7 @@ def test_demo_keeps_the_rules_where_nobody_can_stand_in(monkeypatch: pytest.Monk
         assert illegal_steps() == []
 
 
-def test_demo_keeps_the_rules_where_every_ride_ends_in_an_ambulance(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_is_consistent_if_every_ride_ends_in_an_emergency(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demand, "_FATES", (("unf_aborted", 1000),))
 
     with loaded(FRIDAY_NOON, Span(past=1, future=0)):

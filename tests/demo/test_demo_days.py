@@ -53,7 +53,7 @@ def test_demo_shows_every_status_and_open_exceptions() -> None:
     assert Vehicle.objects.filter(status="maintenance").count() == 1
 
 
-def test_demo_shows_will_call_returns_waiting_released_and_overdue() -> None:
+def test_demo_shows_waiting_released_and_overdue_will_calls() -> None:
     open_calls = Ride.objects.filter(will_call=True, status__in=["scheduled", "assigned"])
 
     assert open_calls.filter(ready_at=None).exists()
@@ -83,7 +83,7 @@ def test_demo_rides_end_in_plausible_shares() -> None:
     assert share["unfulfilled"] <= 0.03
 
 
-def test_demo_legs_are_signed_by_whom_their_payer_asks_and_some_are_forgotten() -> None:
+def test_demo_legs_follow_payer_signature_rule_with_few_misses() -> None:
     done = Ride.objects.filter(status="completed", payer__signature_rule="both", payer__signers="both")
     unsigned = Counter(
         missing
@@ -148,7 +148,7 @@ def test_demo_tells_nothing_of_the_future() -> None:
     assert not Ride.objects.filter(Q(requested_at__gt=FRIDAY_NOON) | Q(updated_at__gt=FRIDAY_NOON)).exists()
 
 
-def test_demo_rides_repeat_their_milestones_and_count_their_exceptions() -> None:
+def test_demo_rides_match_their_milestones_and_exceptions() -> None:
     columns = {
         "departed": "departed_at",
         "arrived_pickup": "arrived_pickup_at",
@@ -203,7 +203,7 @@ def test_demo_assignments_match_their_rides() -> None:
     assert snapshot.license_number == snapshot.driver.license_number != ""
 
 
-def test_demo_drivers_drive_within_their_shifts_and_with_valid_credentials() -> None:
+def test_demo_drivers_have_shifts_and_valid_credentials() -> None:
     credentials: dict[object, list[Credential]] = defaultdict(list)
     for credential in Credential.objects.filter(blocking=True, rejected=False):
         credentials[credential.driver_id or credential.vehicle_id].append(credential)

@@ -110,7 +110,7 @@ def test_statistics_of_the_demo_may_take_longer_than_a_request() -> None:
     assert allowed == ["2min"]
 
 
-def test_statistics_of_the_demo_do_not_wait_for_what_other_databases_lock() -> None:
+def test_demo_statistics_do_not_wait_for_locks_of_others() -> None:
     with closing(connection.copy()) as other, other.cursor() as beside, connection.cursor() as cursor:
         other.set_autocommit(False)
         beside.execute("LOCK TABLE pg_auth_members IN SHARE UPDATE EXCLUSIVE MODE")  # as their ANALYZE does
@@ -164,7 +164,7 @@ def test_ensure_twice_changes_nothing_and_says_the_same(settings: LazySettings, 
     assert (digest(), AuditEntry.objects.count()) == before
 
 
-def test_ensure_opens_the_doors_again_when_the_clear_text_is_lost(settings: LazySettings, tmp_path: Path) -> None:
+def test_ensure_resets_accounts_when_clear_text_is_lost(settings: LazySettings, tmp_path: Path) -> None:
     settings.VAR_DIR = tmp_path
     first = ensure(by=system(), at=FRIDAY_NOON, span=ONE_DAY)
     (tmp_path / "demo-accounts.json").unlink()
@@ -178,7 +178,7 @@ def test_ensure_opens_the_doors_again_when_the_clear_text_is_lost(settings: Lazy
     assert User.objects.count() == len(UserRole.values)
 
 
-def test_load_demo_says_what_it_does_and_files_what_opens_the_doors(
+def test_load_demo_prints_progress_and_writes_accounts_file(
     settings: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.VAR_DIR = tmp_path
