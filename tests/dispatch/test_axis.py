@@ -28,9 +28,7 @@ def test_a_plain_day_runs_from_four_to_four() -> None:
         (dt.date(2027, 3, 13), 23, ["00:00", "01:00", "03:00"]),
     ],
 )
-def test_b12_days_on_which_the_clocks_change_are_as_long_as_they_are(
-    day: dt.date, hours: int, around: list[str]
-) -> None:
+def test_b12_clock_change_days_have_their_actual_length(day: dt.date, hours: int, around: list[str]) -> None:
     axis = Axis(day, CHICAGO)
 
     labels = [label for _, label in axis.ticks(clock)]
@@ -41,9 +39,7 @@ def test_b12_days_on_which_the_clocks_change_are_as_long_as_they_are(
 
 
 @pytest.mark.parametrize(("minutes_after_four", "minute"), [(-90, 0), (0, 0), (61, 61), (1440, 1440), (2000, 1440)])
-def test_instants_stand_on_the_axis_by_minutes_that_passed_and_never_beside_it(
-    minutes_after_four: int, minute: int
-) -> None:
+def test_instants_map_to_elapsed_minutes_within_the_axis(minutes_after_four: int, minute: int) -> None:
     axis = Axis(dt.date(2026, 11, 20), CHICAGO)
 
     assert axis.minute_of(axis.starts_at + dt.timedelta(minutes=minutes_after_four, seconds=59)) == minute

@@ -54,7 +54,7 @@ def test_another_day_and_what_was_cancelled_are_left_out(dispatcher: Principal) 
     assert (found.lanes, found.waiting) == ((), ())
 
 
-def test_who_works_has_a_lane_without_a_ride_and_whose_day_is_free_has_none(dispatcher: Principal) -> None:
+def test_driver_on_shift_has_row_without_ride_others_do_not(dispatcher: Principal) -> None:
     works = factories.ShiftFactory.create()
     factories.ShiftFactory.create(starts_at=AXIS.ends_at, ends_at=AXIS.ends_at + HOUR)
     factories.ShiftFactory.create(driver=factories.DriverFactory.create(activation="inactive"))
@@ -69,7 +69,7 @@ def test_who_works_has_a_lane_without_a_ride_and_whose_day_is_free_has_none(disp
     assert (lane.shown, lane.over, lane.leave, lane.next_at) == ((), (), (), None)
 
 
-def test_a_lane_shows_the_vehicle_of_the_shift_under_way_or_to_come_and_else_the_last_or_default_one(
+def test_row_shows_vehicle_of_current_or_next_shift_or_default(
     dispatcher: Principal,
 ) -> None:
     driver = factories.DriverFactory.create()
@@ -98,7 +98,7 @@ def test_leave_is_shown(dispatcher: Principal) -> None:
     assert lane.leave == (Span(NOW, NOW + HOUR),)
 
 
-def test_lanes_come_by_what_is_next_and_those_with_nothing_to_drive_last(dispatcher: Principal) -> None:
+def test_rows_sort_by_next_ride_and_idle_drivers_come_last(dispatcher: Principal) -> None:
     second, first, idle = (factories.DriverFactory.create() for _ in range(3))
     _driven(second, pickup_at=NOW + 2 * HOUR)
     _driven(first, pickup_at=NOW + HOUR)

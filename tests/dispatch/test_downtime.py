@@ -149,7 +149,7 @@ def test_without_a_passphrase_there_is_none(folder: Path, settings: Any) -> None
     assert not DowntimePack.objects.exists()
 
 
-def test_the_next_one_is_made_before_a_quarter_of_an_hour_is_over(rendered: list[str]) -> None:
+def test_next_pack_is_made_within_a_quarter_of_an_hour(rendered: list[str]) -> None:
     found = [_make(NOW + minutes * MINUTE) for minutes in (0, 5, 9, 10, 11)]
 
     assert found == [Outcome.MADE, Outcome.NOT_YET, Outcome.NOT_YET, Outcome.MADE, Outcome.NOT_YET]

@@ -39,13 +39,13 @@ def test_the_way_to_the_next_ride_begins_as_late_as_it_may() -> None:
     assert not found[0].tight
 
 
-def test_a_way_that_takes_longer_than_there_is_time_fills_the_gap_and_says_so() -> None:
+def test_segment_longer_than_its_gap_fills_it_and_is_tight() -> None:
     found = segments([errand(0, 30, dropoff=HERE), errand(40, 60, pickup=THERE)])
 
     assert [(way.span, way.tight) for way in found] == [(Span(NOW + 30 * MINUTE, NOW + 40 * MINUTE), True)]
 
 
-def test_no_way_is_drawn_where_a_place_is_not_known_or_rides_overlap_or_meet() -> None:
+def test_no_segment_for_unknown_place_overlap_or_same_place() -> None:
     assert segments([errand(0, 30, dropoff=None), errand(60, 90)]) == []
     assert segments([errand(0, 30, dropoff=THERE), errand(20, 50, pickup=HERE)]) == []
     assert segments([errand(0, 30, dropoff=HERE), errand(60, 90, pickup=HERE)]) == []

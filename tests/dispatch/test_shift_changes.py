@@ -72,7 +72,7 @@ def test_change_leaves_no_rides_but_those_that_were_seen(what: str) -> None:
 
 
 @pytest.mark.django_db
-def test_rides_that_the_shift_keeps_or_never_covered_are_no_matter() -> None:
+def test_rides_outside_the_changed_shift_time_do_not_matter() -> None:
     shift = _shift()
     for hours in (0.5, 3, 12):
         _given(shift, hours)
@@ -81,7 +81,7 @@ def test_rides_that_the_shift_keeps_or_never_covered_are_no_matter() -> None:
 
 
 @pytest.mark.django_db
-def test_what_others_changed_and_what_is_not_there_are_refused_first() -> None:
+def test_stale_version_and_missing_shift_are_refused_first() -> None:
     shift = _shift()
     _given(shift, 4)
 
@@ -137,7 +137,7 @@ def test_ride_that_is_being_assigned_is_waited_for(what: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_the_lock_a_shift_that_is_given_away_would_leave_it_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_lock_a_reassigned_shift_leaves_the_ride(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control of the test above: `shifts.amend` locks the driver who gets the shift, and not who had it."""
     shift = _shift()
     changes = _changes("given away", shift)

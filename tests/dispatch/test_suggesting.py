@@ -85,7 +85,7 @@ def test_rides_that_are_due_first_choose_first() -> None:
     assert [one.ride_id for one in found.suggestions] == [hurried.errand.ride_id]
 
 
-def test_who_costs_least_is_suggested_and_who_drove_the_rider_before_costs_less() -> None:
+def test_cheapest_driver_is_suggested_and_familiar_costs_less() -> None:
     crew = _crew(2)
     ride = _ride()
     known = sorted(crew[0], key=lambda one: str(one.facts.id))[1].facts.id
@@ -96,7 +96,7 @@ def test_who_costs_least_is_suggested_and_who_drove_the_rider_before_costs_less(
     assert "drove this rider 3 times" in str(found.reason)
 
 
-def test_the_vehicle_is_that_of_the_shift_else_the_drivers_own_and_without_one_nobody_is_suggested() -> None:
+def test_vehicle_comes_from_shift_or_driver_or_is_required() -> None:
     (one,), vehicles = _crew()
     own, other = vehicle(id=uuid4()), vehicle(id=uuid4())
     on_shift = replace(one, default_vehicle_id=own.id)
@@ -127,7 +127,7 @@ def test_drivers_against_whom_something_stands_are_counted_by_it(changes: dict[s
     assert left.against == again.against == {code: 3}
 
 
-def test_a_ride_for_two_people_and_one_that_asks_for_a_driver_wait_for_a_dispatcher() -> None:
+def test_two_person_ride_and_driver_preference_need_dispatcher() -> None:
     upstairs, picky = _ride(0, steps=7), _ride(60, driver_gender="female")
 
     found = _plan([upstairs, picky], _crew())
@@ -177,7 +177,7 @@ _DRIVERS = st.lists(
 
 @settings(max_examples=sized(short=30, nightly=60))
 @given(waiting=_WAITING, people=_DRIVERS)
-def test_nothing_suggested_breaks_a_rule_and_nobody_gets_two_rides_at_once(
+def test_suggestions_break_no_rule_and_no_driver_overlaps(
     waiting: list[tuple[Any, ...]], people: list[tuple[Any, ...]]
 ) -> None:
     rides = {
