@@ -85,7 +85,7 @@ def test_moments_follow_one_another_wherever_one_begins(cadence: Cadence, after:
     assert next(cadence.after(found[2] - dt.timedelta(microseconds=1))) == found[2]
 
 
-def test_time_that_the_clocks_skip_is_moved_on_and_one_that_comes_twice_is_due_once() -> None:
+def test_skipped_time_moves_forward_repeated_time_is_due_once() -> None:
     daily = Cadence(Every.DAY, dt.time(2, 30), CHICAGO)
     twice = Cadence(Every.DAY, dt.time(1, 30), CHICAGO)
 
@@ -120,7 +120,7 @@ def test_weekdays_weeks_and_months(cadence: Cadence, found: list[str]) -> None:
         (Covers.PREVIOUS_MONTH, "2026-10-01", "2026-10-31"),
     ],
 )
-def test_run_covers_days_before_the_local_day_on_which_it_was_due(covers: Covers, first: str, last: str) -> None:
+def test_run_covers_days_before_its_local_due_day(covers: Covers, first: str, last: str) -> None:
     due_at = utc("2026-11-20T03:00")  # the evening of the 19th in Chicago
 
     assert days_covered(covers, due_at, CHICAGO) == (dt.date.fromisoformat(first), dt.date.fromisoformat(last))

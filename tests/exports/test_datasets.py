@@ -164,7 +164,7 @@ def _was_corrected(ride: Ride) -> None:
     )
 
 
-def test_ending_that_is_taken_back_comes_once_more_with_a_higher_version(api: TokenClient, completed: Ride) -> None:
+def test_corrected_ending_is_exported_again_with_higher_version(api: TokenClient, completed: Ride) -> None:
     Ride.objects.filter(pk=completed.pk).update(
         status="in_progress", status_before_end="", version=completed.version + 1, updated_at=factories.NOW
     )
@@ -181,7 +181,7 @@ def test_ending_that_is_taken_back_comes_once_more_with_a_higher_version(api: To
     assert str(other.pk) not in json.dumps(rows)
 
 
-def test_ending_that_became_another_one_is_told_to_who_asks_for_the_first(api: TokenClient, completed: Ride) -> None:
+def test_changed_ending_is_exported_to_filters_on_the_old_one(api: TokenClient, completed: Ride) -> None:
     Ride.objects.filter(pk=completed.pk).update(
         status="no_show", status_before_end="arrived", version=completed.version + 2, updated_at=factories.NOW,
         reason_code="rider_unreachable", fault="rider", ended_by="system",

@@ -234,7 +234,7 @@ def test_no_transaction_is_open_while_others_are_asked(
     assert (answer.status_code, seen) == (200, [False])
 
 
-def test_answer_of_a_test_is_repeated_for_the_same_key_and_others_are_asked_once(
+def test_test_result_is_replayed_for_same_key_other_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []

@@ -191,7 +191,7 @@ def test_rider_data_goes_only_where_that_was_agreed_on() -> None:
     assert [silent.accepts(phi) for phi in Phi] == [True, False, False]
 
 
-def test_destination_is_what_was_asked_for_and_its_secret_is_sealed() -> None:
+def test_destination_is_stored_as_given_with_encrypted_secret() -> None:
     by = admin()
     made = destinations.add(params=DestinationParams(**BUCKET, phi_agreement=True, folder="a/b"), by=by, at=NOW)
 

@@ -75,7 +75,7 @@ def asked(many: None) -> Export:
     return Export.objects.get(pk=response.json()["id"])
 
 
-def test_export_of_a_killed_worker_is_whole_when_another_has_made_it(asked: Export, folder: Path) -> None:
+def test_export_of_killed_worker_is_completed_by_another(asked: Export, folder: Path) -> None:
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "DJANGO_SETTINGS_MODULE": "config.settings"}
     name = str(connection.settings_dict["NAME"])
     with subprocess.Popen(

@@ -121,7 +121,7 @@ def test_cancelled_while_it_is_made_leaves_nothing_behind(
     assert not Event.objects.filter(type__startswith="export.").exists()
 
 
-def test_worker_that_was_too_slow_leaves_the_file_of_the_other_alone(
+def test_overtaken_worker_leaves_the_file_of_the_other_alone(
     api: TokenClient, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is stopped between its last row and the end, while another makes the export; then it goes on."""
@@ -146,7 +146,7 @@ def test_worker_that_was_too_slow_leaves_the_file_of_the_other_alone(
 
 
 @pytest.mark.parametrize("end", ["cancel", "unlock"])
-def test_rides_stay_free_when_the_export_is_let_go_while_they_are_locked(
+def test_rides_stay_unlocked_when_export_is_released_midway(
     api: TokenClient, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     for _ in range(3):
@@ -257,7 +257,7 @@ def test_two_are_made_at_a_time(api: TokenClient) -> None:
         (RuntimeError("a mistake of ours"), "internal_error", "failed"),
     ],
 )
-def test_failure_is_told_by_its_code_and_tried_again_where_that_helps(
+def test_failure_has_code_and_is_retried_where_that_helps(
     api: TokenClient, folder: Path, monkeypatch: pytest.MonkeyPatch, trouble: Exception, code: str, state: str
 ) -> None:
     def fail(*given: Any, **named: Any) -> None:
@@ -309,7 +309,7 @@ def test_foreign_files_in_the_folder_are_left_alone(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_ride_of_a_locked_export_is_not_corrected_until_it_is_unlocked(
+def test_ride_of_locked_export_is_not_corrected_until_unlock(
     api: TokenClient, supervisor: Principal, format: str
 ) -> None:
     ride = ride_in(RideStatus.COMPLETED)

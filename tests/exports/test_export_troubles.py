@@ -65,9 +65,7 @@ def test_lease_is_renewed_beside_the_work_even_after_a_failure(
     assert (export.state, export.error_code) == ("failed", "not_found")
 
 
-def test_failure_of_a_worker_that_lost_its_export_changes_nothing(
-    api: TokenClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_of_worker_that_lost_its_export_is_ignored(api: TokenClient, monkeypatch: pytest.MonkeyPatch) -> None:
     ask(api)
     other = uuid4()
 

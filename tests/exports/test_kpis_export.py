@@ -219,9 +219,7 @@ def test_rides_of_no_facility_are_a_row_of_their_own(api: TokenClient, month: le
         (NOVEMBER | {"dataset": "rides", "groupBy": "day"}, "groupBy"),
     ],
 )
-def test_wish_for_figures_that_makes_no_sense_is_refused_by_field(
-    api: TokenClient, body: dict[str, Any], field: str
-) -> None:
+def test_invalid_kpi_request_is_refused_by_field(api: TokenClient, body: dict[str, Any], field: str) -> None:
     error = error_of(ask(api, **{"dataset": "kpis", **body}))
 
     assert (error["code"], [one["field"] for one in error["details"]]) == ("VALIDATION_ERROR", [field])

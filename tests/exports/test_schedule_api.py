@@ -236,7 +236,7 @@ def test_nobody_keeps_more_than_fifty(api: TokenClient, monkeypatch: pytest.Monk
     assert ReportSchedule.objects.count() == 1
 
 
-def test_client_sees_its_own_schedules_alone_and_none_that_reaches_further(api: TokenClient) -> None:
+def test_client_sees_only_its_own_schedules_within_reach(api: TokenClient) -> None:
     place = str(bucket().pk)
     at = post(api, {**EXPORT, "destinationId": place}).headers["Location"]
     keep(exports_daily(recipients=ids(owner := person())), owner)

@@ -100,7 +100,7 @@ def test_no_more_than_two_runs_are_sent_at_a_time(places: Places) -> None:
     assert [run is not None for run in claimed] == [True, True, False]
 
 
-def test_worker_killed_when_the_export_was_asked_for_leaves_nothing(
+def test_worker_killed_while_creating_the_export_leaves_nothing(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE)
@@ -122,7 +122,7 @@ def test_worker_killed_when_the_export_was_asked_for_leaves_nothing(
 
 
 @pytest.mark.parametrize("where", ["before the file is put", "after the file is put"])
-def test_worker_killed_around_the_put_has_the_same_file_put_to_the_same_name(
+def test_worker_killed_around_upload_repeats_same_file_and_name(
     places: Places, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE)
@@ -196,7 +196,7 @@ def test_export_that_failed_with_its_connection_is_given_back(monkeypatch: pytes
     assert (export.state, export.error_code, export.claim_id) == ("queued", "storage_unavailable", None)
 
 
-def test_what_cannot_be_said_for_longer_than_a_lease_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settle_retries_end_before_the_lease_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     monkeypatch.setattr("lib.db.leases.time.sleep", waits.append)
 
@@ -261,7 +261,7 @@ def test_failure_of_a_run_that_is_another_s_changes_nothing(
     assert (run.state, run.claim_id, run.outcome) == ("sending", schedule.pk, "")
 
 
-def test_worker_that_died_between_two_mails_sends_the_second_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_killed_between_two_mails_sends_only_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
     owner, other = person(UserRole.DISPATCHER, name="A"), person(UserRole.ANALYST, name="B")
     schedule, clock = keep(reports_weekly(recipients=ids(owner, other)), owner), Clock(MONDAY)
     send = EmailMultiAlternatives.send

@@ -76,7 +76,7 @@ def test_rows_of_the_mail_are_those_of_the_page_and_of_the_api(month: Any, repor
     assert ("By facility" in html_of(message)) == (report != "overview")
 
 
-def test_mail_names_period_reader_link_and_age_and_nothing_in_its_subject(month: Any) -> None:
+def test_mail_has_period_reader_link_age_and_neutral_subject(month: Any) -> None:
     rollups.refresh(by=system(), at=NOW)
     facility = factories.FacilityFactory.create(name="St. Brigid")
     reader = person(UserRole.DISPATCHER)
@@ -101,7 +101,7 @@ def test_mail_names_period_reader_link_and_age_and_nothing_in_its_subject(month:
     assert (as_of is None) == ("not complete yet" in body)
 
 
-def test_figures_of_few_rides_are_left_out_for_those_who_see_riders_too(month: Any) -> None:
+def test_small_cells_are_suppressed_for_readers_with_full_phi(month: Any) -> None:
     reader = person(UserRole.DISPATCHER)
     schedule = keep(reports_weekly(recipients=ids(reader)), reader)
     schedule_runs.plan(at=MONDAY)
@@ -115,7 +115,7 @@ def test_figures_of_few_rides_are_left_out_for_those_who_see_riders_too(month: A
     assert "Too few rides to show" in {row["of"] for row in mailed}
 
 
-def test_people_without_the_right_are_left_out_and_nobody_left_lets_it_rest() -> None:
+def test_unauthorized_recipients_are_skipped_none_left_pauses() -> None:
     owner, leaver = person(UserRole.DISPATCHER), person(UserRole.ANALYST)
     schedule = keep(reports_weekly(recipients=ids(owner, leaver)), owner)
     User.objects.filter(pk=leaver.pk).update(is_active=False)
@@ -143,7 +143,7 @@ def test_planner_gets_the_figures_of_their_own_facilities(month: Any) -> None:
     assert {row["of"] for row in schedule_reports.report(run, by=by_of(owner))["rows"]} != {"Nothing to count"}
 
 
-def test_each_person_gets_a_report_once_though_the_mail_server_refuses_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_recipient_gets_one_report_despite_mail_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     owner, other = person(UserRole.DISPATCHER, name="A"), person(UserRole.ANALYST, name="B")
     schedule = keep(reports_weekly(recipients=ids(owner, other)), owner)
     send, refused = EmailMultiAlternatives.send, {other.email}
@@ -166,7 +166,7 @@ def test_each_person_gets_a_report_once_though_the_mail_server_refuses_some(monk
     assert told(schedule) == [("2026-11-22", "done", "")]
 
 
-def test_address_that_takes_no_mail_does_not_let_the_schedule_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_address_does_not_pause_the_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     owner, other = person(UserRole.ANALYST), person(UserRole.ANALYST)
     schedule = keep(reports_weekly(recipients=ids(owner, other)), owner)
     send = EmailMultiAlternatives.send

@@ -61,7 +61,7 @@ def test_owner_who_left_while_the_export_was_made_is_refused(places: Places) -> 
     assert told(schedule) == [("2026-11-20", "refused", "not_permitted")]
 
 
-def test_run_by_hand_that_is_refused_leaves_the_reason_of_the_rest(places: Places) -> None:
+def test_refused_manual_run_preserves_the_pause_reason(places: Places) -> None:
     owner = person()
     schedule = to_bucket(owner)
     schedules.pause(schedule_id=schedule.pk, by=by_of(owner), at=NOW)
@@ -84,9 +84,7 @@ LOSSES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("moment", ["before it is made", "before it is sent"])
-def test_owner_who_lost_a_right_is_refused_and_those_who_manage_accounts_are_told(
-    places: Places, loss: str, moment: str
-) -> None:
+def test_owner_who_lost_a_right_is_refused_and_admins_alerted(places: Places, loss: str, moment: str) -> None:
     owner = person()
     schedule, clock = to_bucket(owner, phi=2), Clock(DUE)
     if moment == "before it is sent":
@@ -130,7 +128,7 @@ def test_facility_that_is_gone_refuses_its_export(places: Places) -> None:
     assert told(schedule) == [("2026-11-20", "refused", "not_permitted")]
 
 
-def test_token_that_was_rotated_stands_for_its_successor_and_one_that_was_revoked_for_nobody(places: Places) -> None:
+def test_rotated_token_runs_as_successor_revoked_is_refused(places: Places) -> None:
     api = api_with(TokenRole.BILLING_READONLY)
     place = ExportDestination.objects.first() or to_bucket(person()).destination
     assert place is not None
@@ -161,7 +159,7 @@ def test_destination_that_takes_no_rider_data_any_more_gets_none(places: Places)
     assert (told(schedule), places.puts) == ([("2026-11-20", "failed", "destination_gone")], [])
 
 
-def test_file_with_riders_does_not_follow_its_schedule_to_a_place_that_takes_none(places: Places) -> None:
+def test_file_with_riders_is_not_sent_to_place_without_phi(places: Places) -> None:
     schedule, clock = to_bucket(person(), phi=2), Clock(DUE)
     places.refusal = UploadError(UploadErrorCode.UNREACHABLE, retryable=True)
     tick(clock)
@@ -175,7 +173,7 @@ def test_file_with_riders_does_not_follow_its_schedule_to_a_place_that_takes_non
     assert told(schedule) == [("2026-11-20", "failed", "destination_gone")]
 
 
-def test_rides_of_another_level_are_not_in_the_file_of_a_schedule_without_riders(places: Places) -> None:
+def test_schedule_without_riders_exports_no_rider_columns(places: Places) -> None:
     ride = ride_in(RideStatus.COMPLETED)
     to_bucket(person())
 

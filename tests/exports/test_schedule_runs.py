@@ -86,7 +86,7 @@ def test_export_is_put_under_its_name_when_it_is_due(places: Places) -> None:
     assert entry.details["destinationId"] == str(schedule.destination_id)
 
 
-def test_tasks_of_the_clock_make_and_send_what_is_due_and_tell_of_what_rests(places: Places) -> None:
+def test_clock_tasks_make_and_send_due_files_and_notify_owners(places: Places) -> None:
     schedule, owner = to_bucket(person()), person()
     ReportSchedule.objects.filter(pk=schedule.pk).update(next_at=NOW)
     resting = to_bucket(owner, name="Resting")
@@ -127,7 +127,7 @@ def test_figures_are_exported_over_the_days_that_a_run_covers(
     assert file.startswith(b"kpi,definitionVersion,")
 
 
-def test_days_that_nobody_worked_are_all_made_late_and_cover_what_they_should(places: Places) -> None:
+def test_missed_days_are_all_run_late_with_their_own_periods(places: Places) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE + 4 * DAY + dt.timedelta(hours=3))
 
     tick(clock)
@@ -137,7 +137,7 @@ def test_days_that_nobody_worked_are_all_made_late_and_cover_what_they_should(pl
     assert sorted(name[21:31] for name in places.files) == [f"2026-11-{day}" for day in range(20, 25)]
 
 
-def test_no_more_than_a_month_is_caught_up_and_the_rest_written_down() -> None:
+def test_catch_up_covers_a_month_and_records_older_as_missed() -> None:
     schedule = to_bucket(person())
 
     schedule_runs.plan(at=DUE + 40 * DAY)
@@ -180,7 +180,7 @@ def test_one_round_does_no_more_than_it_may(places: Places) -> None:
     assert (sent, told(schedule)) == (1, [("2026-11-20", "done", ""), ("2026-11-21", "making", "")])
 
 
-def test_export_of_several_days_is_named_by_the_first_and_the_last(places: Places) -> None:
+def test_export_of_several_days_is_named_by_first_and_last_day(places: Places) -> None:
     schedule = to_bucket(person(), covers="last_7_days")
 
     tick(Clock(DUE))
@@ -197,7 +197,7 @@ def test_of_changes_the_latest_run_alone_is_made(places: Places, covers: str) ->
     assert told(schedule) == [("None", "missed", "superseded")] * 3 + [("None", "done", "")]
 
 
-def test_changes_are_counted_from_what_the_last_run_that_worked_knew(places: Places) -> None:
+def test_changes_are_counted_from_the_last_successful_run(places: Places) -> None:
     schedule, clock = to_bucket(person(), covers="changes"), Clock(DUE)
     tick(clock)
     first = only_run(schedule)
@@ -235,7 +235,7 @@ def test_moment_is_one_run_however_often_it_is_planned(places: Places) -> None:
     assert ScheduleRun.objects.filter(schedule=schedule).count() == 1
 
 
-def test_refusal_that_may_pass_is_tried_again_and_the_same_file_sent(places: Places) -> None:
+def test_retryable_failure_is_retried_with_the_same_file(places: Places) -> None:
     schedule, clock = to_bucket(person()), Clock(DUE)
     places.refusal = UploadError(UploadErrorCode.UNREACHABLE, retryable=True)
 
@@ -293,9 +293,7 @@ def test_six_tries_are_a_failure_and_three_failures_let_it_rest(places: Places) 
     assert schedule.name not in message.subject + str(message.body)
 
 
-def test_days_that_can_never_be_sent_do_not_let_a_schedule_rest_whose_other_days_are(
-    places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_undeliverable_days_do_not_pause_a_working_schedule(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule, clock, put = to_bucket(person()), Clock(DUE), places.put
 
     def refuse(destination: ExportDestination, path: Path, name: str) -> None:
@@ -358,7 +356,7 @@ def test_report_that_rested_for_a_failure_has_nothing_made_again() -> None:
     assert (resumed.active, told(schedule)) == (True, [])
 
 
-def test_export_that_fails_is_made_anew_and_one_that_is_cancelled_is_not(places: Places) -> None:
+def test_failed_export_is_made_again_cancelled_export_is_not(places: Places) -> None:
     owner = person()
     schedule, clock = to_bucket(owner), Clock(DUE)
     schedule_runs.work(clock=clock)
@@ -442,7 +440,7 @@ def test_people_are_mailed_by_hand_every_ten_minutes_at_the_most() -> None:
     assert len(mail.outbox) == 2
 
 
-def test_run_by_hand_that_mailed_nobody_may_be_tried_again_at_once(places: Places) -> None:
+def test_manual_run_without_mail_can_be_repeated_at_once(places: Places) -> None:
     owner, clock = person(), Clock(NOW)
     schedule = to_bucket(owner)
 

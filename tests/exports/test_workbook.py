@@ -130,7 +130,7 @@ def test_long_table_goes_on_on_another_sheet() -> None:
 
 
 @pytest.mark.django_db
-def test_sheet_ends_before_it_is_too_large_for_a_zip_without_zip64() -> None:
+def test_sheet_is_split_before_it_needs_zip64() -> None:
     """The standard library writes heads for ZIP64 that Excel takes for a broken file."""
     most = 300_000
 

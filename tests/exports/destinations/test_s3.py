@@ -193,7 +193,7 @@ def test_redirects_are_not_followed(receiver: Receiver, file: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_upload_that_fails_half_way_is_given_up_and_a_second_try_arrives(buckets: Buckets, file: Path) -> None:
+def test_upload_that_fails_midway_is_aborted_and_retry_arrives(buckets: Buckets, file: Path) -> None:
     file.write_bytes(os.urandom(2 * PART))
     with servers.cutting_off(buckets.url, after=PART + 200_000) as port:
         code = _refused(buckets.bucket(endpoint_url=f"http://127.0.0.1:{port}"), file)
@@ -206,7 +206,7 @@ def test_upload_that_fails_half_way_is_given_up_and_a_second_try_arrives(buckets
 
 
 @pytest.mark.parametrize("whole", ["", "<Error><Code>InternalError</Code></Error>", "   "])
-def test_upload_that_fails_at_its_end_is_a_failure_though_the_status_was_200(
+def test_upload_that_fails_on_completion_fails_despite_200(
     receiver: Receiver, file: Path, monkeypatch: pytest.MonkeyPatch, whole: str
 ) -> None:
     monkeypatch.setattr(s3, "PART_BYTES", 200_000)
@@ -299,7 +299,7 @@ def _leading_to(address: str) -> Any:
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "10.1.2.3", "127.0.0.1", "::1"])
-def test_names_that_lead_inside_are_refused_before_anything_is_sent(
+def test_hosts_resolving_inside_are_refused_before_sending(
     receiver: Receiver, file: Path, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setattr("lib.outbound.socket.getaddrinfo", _leading_to(address))

@@ -145,7 +145,7 @@ def test_file_takes_the_place_of_one_of_its_name(listening: Listening, file: Pat
     assert listening.there() == {NAME: file.read_bytes()}
 
 
-def test_file_takes_that_place_where_the_server_knows_the_plain_rename_alone(
+def test_file_is_replaced_where_server_has_plain_rename_only(
     listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = [one for one in SFTPServerHandler._extensions if not one[0].startswith((b"posix-rename", b"fsync"))]
@@ -210,7 +210,7 @@ def test_another_host_key_is_told_and_nothing_is_put_there(root: Path, file: Pat
     assert listening.there() == {}
 
 
-def test_another_host_key_is_told_where_a_key_would_let_us_in_there(root: Path, file: Path) -> None:
+def test_changed_host_key_is_reported_even_if_login_would_pass(root: Path, file: Path) -> None:
     private = ssh_keys.new_private_key()
     agreed = ssh_keys.public_line(ssh_keys.new_private_key(), "").strip()
     with servers.sftp(root, authorized=ssh_keys.public_line(private, "carelane")) as listening:
@@ -234,7 +234,7 @@ def test_full_disk_is_told_and_nothing_is_left(root: Path, file: Path) -> None:
     assert (code, listening.there()) == (UploadErrorCode.NO_SPACE, {})
 
 
-def test_full_disk_spares_the_older_file_whatever_its_folder_is_called(root: Path, file: Path) -> None:
+def test_full_disk_preserves_older_file_in_any_folder(root: Path, file: Path) -> None:
     (root / "renamed").mkdir()
     (root / "renamed" / NAME).write_bytes(b"older")
     with servers.sftp(root, answers=Full) as listening:
@@ -249,9 +249,7 @@ def test_server_that_lets_nothing_be_renamed_is_told(root: Path, file: Path) -> 
         assert NAME not in listening.there()
 
 
-def test_connection_that_ends_half_way_leaves_no_file_and_the_next_try_leaves_nothing_else(
-    root: Path, file: Path
-) -> None:
+def test_lost_connection_leaves_no_file_and_retry_cleans_up(root: Path, file: Path) -> None:
     HangsUp.gone = 0
     with servers.sftp(root, answers=HangsUp) as listening:
         code = _refused(listening.server(), file)
@@ -263,7 +261,7 @@ def test_connection_that_ends_half_way_leaves_no_file_and_the_next_try_leaves_no
     assert listening.there() == {NAME: file.read_bytes()}
 
 
-def test_killed_worker_leaves_no_file_and_the_next_upload_leaves_nothing_else(root: Path, file: Path) -> None:
+def test_killed_worker_leaves_no_file_and_next_upload_cleans_up(root: Path, file: Path) -> None:
     Held.release.clear()
     Held.first.clear()
     with servers.sftp(root, answers=Held) as listening:
@@ -280,7 +278,7 @@ def test_killed_worker_leaves_no_file_and_the_next_upload_leaves_nothing_else(ro
         assert listening.there() == {NAME: file.read_bytes()}
 
 
-def test_orphaned_upload_cannot_rename_its_file_into_the_place_of_a_newer_one(root: Path, file: Path) -> None:
+def test_orphaned_upload_cannot_replace_a_newer_file(root: Path, file: Path) -> None:
     Held.release.clear()
     Held.first.clear()
     with servers.sftp(root, answers=Held) as listening:
@@ -340,7 +338,7 @@ def test_host_that_does_not_answer_is_told(listening: Listening, file: Path, mon
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "10.0.0.8", "127.0.0.1", "::1", "100.100.100.200"])
-def test_names_that_lead_inside_are_refused_before_anything_is_sent(
+def test_hosts_resolving_inside_are_refused_before_sending(
     listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setattr("lib.outbound.addresses_of", lambda host, port: ["93.184.216.34", address])
@@ -365,7 +363,7 @@ def test_name_that_does_not_resolve_is_told(listening: Listening, file: Path, mo
     assert _refused(listening.server(host="nowhere.example.org"), file) == UploadErrorCode.NAME_UNKNOWN
 
 
-def test_address_that_was_looked_at_is_the_one_that_is_connected_to(
+def test_connection_uses_the_address_that_was_checked(
     listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
