@@ -121,7 +121,7 @@ def test_log_can_be_switched_off(lines: Any, client: Client, settings: Any) -> N
 
 
 @pytest.mark.parametrize(("headers", "size"), [({"Content-Length": "12"}, 12), ({}, None)])
-def test_answer_that_is_made_while_it_is_sent_has_the_size_of_its_header(
+def test_streamed_response_is_logged_with_its_header_size(
     lines: Any, rf: RequestFactory, headers: dict[str, str], size: int | None
 ) -> None:
     answer: Any = StreamingHttpResponse(iter([b"twelve bytes"]), headers=headers)

@@ -50,7 +50,7 @@ def test_text_in_a_json_column_is_json_already() -> None:
     assert Event.objects.get().data == {"said": r"a\b"}
 
 
-def test_what_no_row_mentions_is_as_the_model_has_it_and_what_the_database_fills_is_filled() -> None:
+def test_omitted_columns_get_model_and_database_defaults() -> None:
     assert copy_rows(Event, [event(), event(sequence=2, request_id="r-1", data=None)]) == 2
 
     first, second = Event.objects.order_by("sequence")

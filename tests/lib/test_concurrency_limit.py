@@ -38,7 +38,7 @@ def test_place_is_free_again_when_it_is_left(owner: str) -> None:
     assert concurrency_limit.acquire(owner, of=1) is not None
 
 
-def test_place_of_somebody_who_died_is_free_again_after_the_lease(owner: str) -> None:
+def test_slot_of_a_dead_holder_is_free_after_the_lease(owner: str) -> None:
     with time_machine.travel(factories.NOW, tick=False) as clock:
         concurrency_limit.acquire(owner, of=1)
         clock.shift(concurrency_limit.LEASE_SECONDS - 1)
@@ -50,7 +50,7 @@ def test_place_of_somebody_who_died_is_free_again_after_the_lease(owner: str) ->
     assert after is not None
 
 
-def test_holder_who_overstayed_does_not_give_away_the_place_of_the_next(owner: str) -> None:
+def test_expired_holder_does_not_release_the_slot_of_the_next(owner: str) -> None:
     with time_machine.travel(factories.NOW, tick=False) as clock:
         slow = concurrency_limit.acquire(owner, of=1)
         assert slow is not None
@@ -111,7 +111,7 @@ def test_many_at_once_never_hold_more_places_than_there_are(owner: str) -> None:
 
 
 @pytest.mark.usefixtures("without_atomic_add")
-def test_many_at_once_would_hold_more_if_taking_were_not_one_step(owner: str) -> None:
+def test_concurrent_holders_exceed_limit_without_atomic_step(owner: str) -> None:
     assert _most_at_once(owner, of=3) > 3
 
 

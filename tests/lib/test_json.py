@@ -15,7 +15,7 @@ def test_decimals_are_numbers_and_lazy_texts_and_mappings_plain() -> None:
     assert dumps(body) == b'{"miles":3.25,"label":"Home","held":{"a":1}}'
 
 
-def test_what_has_no_form_is_refused_rather_than_written_as_something_else() -> None:
+def test_values_without_json_form_are_refused() -> None:
     with pytest.raises(TypeError) as refusal:
         dumps({"name": object()})
 

@@ -46,7 +46,7 @@ def _walk(rows: QuerySet[Any], order: Order, size: int) -> list[Any]:
             return found
 
 
-def test_pages_follow_each_other_without_gap_or_repetition_in_every_order() -> None:
+def test_pages_have_no_gap_or_repetition_in_any_order() -> None:
     every = {one.pk for one in _alerts(25)}
 
     for name, order in ORDERS.items():
@@ -57,7 +57,7 @@ def test_pages_follow_each_other_without_gap_or_repetition_in_every_order() -> N
             assert walked == page_by_keys(Alert.objects.all(), order, "", size=30).rows, (name, size)
 
 
-def test_opposite_order_is_the_opposite_but_for_what_is_empty_which_is_last() -> None:
+def test_reverse_order_is_reversed_with_empty_values_last() -> None:
     _alerts(12)
 
     up, down = (page_by_keys(Alert.objects.all(), ORDERS[name], "", size=30).rows for name in ("made", "-made"))

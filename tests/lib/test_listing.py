@@ -25,9 +25,7 @@ def test_order_is_one_of_the_list_or_else_the_usual_one(asked: str, sort: str) -
         ("name", "name", "-name"),
     ],
 )
-def test_head_sorts_by_its_column_first_as_people_want_it_and_then_the_other_way(
-    column: str, sort: str, turned: str
-) -> None:
+def test_header_sorts_in_preferred_direction_then_reversed(column: str, sort: str, turned: str) -> None:
     assert LIST.turned(column, sort) == turned
 
 

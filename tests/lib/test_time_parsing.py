@@ -119,5 +119,5 @@ def test_wall_time_is_none_one_or_two_instants(day: date, clock: time, meant: tu
     assert instants(day, clock, CHICAGO) == meant
 
 
-def test_zone_that_knows_no_change_has_one_instant_for_every_time() -> None:
+def test_zone_without_clock_changes_has_one_instant_per_time() -> None:
     assert instants(date(2026, 3, 8), time(2, 30), "America/Phoenix") == (_utc(9, 30, day=8, month=3),)
