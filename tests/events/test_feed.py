@@ -143,9 +143,7 @@ def test_outsider_reads_no_event_of_others(committed: None) -> None:
 @pytest.mark.parametrize(
     ("type", "subject_type"), [("token.expiring", "token"), ("webhook.endpoint.failing", "endpoint")]
 )
-def test_client_reads_nothing_of_the_tokens_and_endpoints_of_others(
-    committed: None, type: str, subject_type: str
-) -> None:
+def test_client_cannot_read_events_of_other_clients(committed: None, type: str, subject_type: str) -> None:
     api, others = api_with(), api_with(TokenRole.WEBHOOK_ADMIN)
     own, other = (
         services.record(
@@ -215,9 +213,7 @@ def test_event_that_commits_late_is_not_missed(committed: None) -> None:
     assert set(seen) == written
 
 
-def test_without_waiting_for_the_oldest_transaction_it_would_be_missed(
-    committed: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_waiting_for_oldest_transaction_rows_are_lost(committed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control of the test above."""
     monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)
 

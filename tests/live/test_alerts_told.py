@@ -39,7 +39,7 @@ def _of(messages: list[str]) -> list[Any]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_alert_is_told_when_it_is_committed_and_when_it_is_closed(listener: Listener) -> None:
+def test_alert_is_announced_when_committed_and_when_resolved(listener: Listener) -> None:
     facility = factories.FacilityFactory.create()
     with transaction.atomic():
         alert = _tell(facility_id=facility.pk)

@@ -78,7 +78,7 @@ def test_page_hears_what_happened_while_it_was_on_its_way() -> None:
 
 
 @pytest.mark.django_db
-def test_answer_costs_one_query_and_with_age_two_and_as_many_for_the_inbox(django_assert_num_queries: Any) -> None:
+def test_changes_take_one_query_age_two_and_inbox_as_many(django_assert_num_queries: Any) -> None:
     client = visitor(UserRole.DISPATCHER)
     cursor = client.get(f"{CHANGES}?age=0").json()["cursor"]
     for _ in range(3):

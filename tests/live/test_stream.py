@@ -198,9 +198,7 @@ def test_stream_ends_where_the_database_cannot_be_asked(person: User, monkeypatc
         connection.settings_dict["OPTIONS"]["pool"] = pool_was
 
 
-def test_streams_end_when_postgresql_is_lost_and_new_ones_hear_again(
-    person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_streams_end_when_postgresql_is_lost_and_new_ones_work(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hubs, "FIRST_PAUSE", 0.01)
 
     async def act(listening: Listening) -> None:

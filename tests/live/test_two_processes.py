@@ -43,7 +43,7 @@ def _open_home(url: str, cookie: str) -> int:
         return int(answer.status)
 
 
-def test_streams_leave_the_pool_to_pages_and_hear_within_a_second(service: str, cookie: str) -> None:
+def test_streams_leave_pool_to_pages_and_arrive_within_a_second(service: str, cookie: str) -> None:
     async def run() -> list[float]:
         readers = [Reader(service, cookie) for _ in range(STREAMS)]
         for reader in readers:
