@@ -181,7 +181,7 @@ def test_writing_takes_the_write_scope(api_as: Callable[..., TokenClient]) -> No
 
 
 @pytest.mark.django_db
-def test_patch_merges_objects_replaces_lists_and_tells_null_from_absent(api: TokenClient) -> None:
+def test_patch_merges_objects_replaces_lists_and_applies_null(api: TokenClient) -> None:
     policy = EscalationPolicy.objects.create(name="Fast")
     made = api.post(
         URL, {**BODY, "noShowWaitMinutes": 7, "escalationPolicyId": str(policy.pk), "contacts": [NURSE, NURSE]}
@@ -348,7 +348,7 @@ def test_junk_is_never_our_failure(key: str, junk: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_claim_letter_of_a_facility_that_a_person_set_survives_a_patch(api: TokenClient) -> None:
+def test_manual_modifier_code_of_facility_survives_a_patch(api: TokenClient) -> None:
     facility = FacilityFactory.create(kind="dialysis", modifier_code="G")
 
     shown = api.patch(f"{URL}/{facility.pk}", {"kind": "dialysis", "name": "Inside"}).json()

@@ -23,7 +23,7 @@ def shift(facility: Facility, **columns: Any) -> CalendarShift:
     return CalendarShift.objects.create(facility=facility, from_date=CHRISTMAS, **columns)
 
 
-def test_shift_is_in_force_from_when_it_is_applied_until_it_is_undone(hospital: Facility) -> None:
+def test_shift_is_in_force_from_apply_until_undo(hospital: Facility) -> None:
     entered = shift(hospital)
     applied = shift(hospital, created_by="system", created_at=NOW, applied_at=NOW)
     shift(hospital, applied_at=NOW, undone_at=NOW)
@@ -53,7 +53,7 @@ def test_facility_tells_whether_rides_follow_a_shift(api: TokenClient, hospital:
     assert (shown["appliedAt"], shown["undoneAt"]) == ("2026-11-20T15:00:00Z", "2026-11-20T16:00:00Z")
 
 
-def test_standing_orders_may_have_names_in_other_systems_and_nothing_unheard_of(hospital: Facility) -> None:
+def test_external_ids_allow_standing_orders_not_unknown_types(hospital: Facility) -> None:
     row = ExternalId.objects.create(subject_type="standing_order", subject_id=hospital.pk, system="epic", value="1")
 
     assert constraint_against(ExternalId.objects.filter(pk=row.pk), {"subject_type": "shift"}) == (

@@ -61,7 +61,7 @@ def test_time_is_counted_while_the_facility_is_open(
     assert answer == (utc(expected) if expected else None)
 
 
-def test_same_wall_time_is_another_instant_after_the_clocks_change() -> None:
+def test_same_wall_time_is_another_instant_after_clock_change() -> None:
     before, after = dt.date(2026, 3, 7), dt.date(2026, 3, 9)
 
     assert local_instant(before, dt.time(5, 30), zone=CHICAGO) == utc("2026-03-07T11:30")

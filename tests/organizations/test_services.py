@@ -91,7 +91,7 @@ def test_claim_letter_follows_the_kind(kind: str, letter: str) -> None:
 
 
 @pytest.mark.django_db
-def test_claim_letter_that_a_person_set_stays_until_the_kind_changes() -> None:
+def test_manual_modifier_code_remains_until_the_kind_changes() -> None:
     made = services.create_facility(draft={**DRAFT, "modifier_code": "G"}, by=system(), at=NOW)
 
     services.amend_facility(facility_id=made.pk, changes={"name": "Lakeview", "kind": "dialysis"}, by=system(), at=NOW)
@@ -129,7 +129,7 @@ def test_create_is_refused_to_a_caller_bound_to_facilities(planner: Principal) -
         ({"external_ids": [EPIC, {**EPIC, "type": "site"}]}, "externalIds[1]"),
     ],
 )
-def test_impossible_values_are_refused_by_name_and_leave_no_trace(
+def test_invalid_values_are_refused_by_name_and_leave_no_trace(
     supervisor: Principal, changes: dict[str, Any], field: str
 ) -> None:
     facility = services.create_facility(draft={**DRAFT, "entrances": [NORTH]}, by=supervisor, at=NOW)
@@ -204,7 +204,7 @@ def test_facility_out_of_reach_cannot_be_amended(planner: Principal) -> None:
 
 
 @pytest.mark.django_db
-def test_entrances_keep_their_ids_by_id_and_by_name_and_may_swap_names(supervisor: Principal) -> None:
+def test_entrances_match_by_id_or_name_and_may_swap_names(supervisor: Principal) -> None:
     facility = services.create_facility(draft={**DRAFT, "entrances": [NORTH, SOUTH]}, by=supervisor, at=NOW)
     north, south = (Entrance.objects.get(name=name).pk for name in ("North door", "South door"))
 
@@ -220,7 +220,7 @@ def test_entrances_keep_their_ids_by_id_and_by_name_and_may_swap_names(superviso
 
 
 @pytest.mark.django_db
-def test_external_id_of_another_facility_is_refused_with_its_holder(supervisor: Principal) -> None:
+def test_external_id_conflict_names_the_holding_facility(supervisor: Principal) -> None:
     holder = services.create_facility(draft={**DRAFT, "external_ids": [EPIC]}, by=supervisor, at=NOW)
     other = FacilityFactory.create()
     before = everything()
@@ -239,9 +239,7 @@ def test_external_id_of_another_facility_is_refused_with_its_holder(supervisor: 
 
 
 @pytest.mark.django_db
-def test_external_id_of_a_facility_out_of_reach_is_refused_without_its_holder(
-    planner: Principal, hospital: Facility
-) -> None:
+def test_external_id_conflict_hides_holder_out_of_reach(planner: Principal, hospital: Facility) -> None:
     services.create_facility(draft={**DRAFT, "external_ids": [EPIC]}, by=system(), at=NOW)
 
     with pytest.raises(services.ExternalIdTaken) as refusal:
@@ -264,7 +262,7 @@ def test_same_external_id_may_name_records_of_two_kinds() -> None:
 
 
 @pytest.mark.django_db
-def test_external_ids_are_replaced_as_a_whole_and_a_new_type_is_a_change() -> None:
+def test_external_ids_are_replaced_as_a_set_and_type_matters() -> None:
     def replace(*wanted: dict[str, str]) -> bool:
         return services.replace_external_ids(
             subject_type=SubjectType.DRIVER, subject_id=uuid.UUID(int=7), wanted=wanted, in_reach=lambda pk: True

@@ -29,7 +29,7 @@ def test_stop_takes_the_address_of_its_facility(planner: Principal, hospital: Fa
 
 
 @pytest.mark.django_db
-def test_stop_may_not_name_what_is_out_of_reach_or_belongs_elsewhere(planner: Principal, hospital: Facility) -> None:
+def test_stop_cannot_reference_foreign_facility_or_entrance(planner: Principal, hospital: Facility) -> None:
     other = FacilityFactory.create()
     door_of_other = EntranceFactory.create(facility=other)
     own = {"facilityId": hospital.pk}

@@ -41,7 +41,7 @@ def test_normal_stop_has_every_key_in_order() -> None:
     assert stops.normal(dict.fromkeys(EMPTY)) == EMPTY
 
 
-def test_normal_stop_rounds_coordinates_writes_ids_as_text_and_completes_the_contact() -> None:
+def test_normal_stop_rounds_coordinates_and_completes_contact() -> None:
     stop = stops.normal(
         {
             "facilityId": ID,
@@ -77,7 +77,7 @@ def test_normal_form_is_reached_in_one_step(given_stop: dict[str, Any]) -> None:
     assert stops.normal(stop) == stop
 
 
-def test_stop_at_a_facility_takes_its_address_and_keeps_what_it_says_itself() -> None:
+def test_stop_at_facility_takes_its_address_plus_own_details() -> None:
     place = stops.normal({**HOME, "name": "St. Brigid", "lat": 41.9, "lng": -87.6, "facilityId": ID})
 
     stop = stops.at_facility(stops.normal({"facilityId": ID, "unit": "4 West", "room": "412"}), place)
@@ -130,7 +130,7 @@ AT_DIALYSIS = stops.normal({**HOME, "name": "Lakeview", "facilityId": ID, "entra
         ),
     ],
 )
-def test_merge_keeps_what_is_left_out_and_drops_what_described_the_old_place(
+def test_merge_preserves_omitted_and_drops_stale_place_fields(
     stop: dict[str, Any], changes: dict[str, Any], different: dict[str, Any]
 ) -> None:
     assert stops.normal(stops.merged(stop, changes)) == {**stop, **different}
