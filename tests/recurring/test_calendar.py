@@ -67,7 +67,7 @@ def test_booked_days_show_both_legs_with_their_rides() -> None:
     assert [leg.will_call for leg in found[0].legs] == [False, True]
 
 
-def test_days_beyond_the_horizon_are_planned_and_nothing_is_written() -> None:
+def test_days_beyond_horizon_are_planned_without_writes() -> None:
     order = cast.order()
     far = dt.date(2027, 11, 22)
 
@@ -139,7 +139,7 @@ def test_ride_that_a_person_moved_stands_on_its_own_day() -> None:
     assert found[1].change is ChangeType.CUSTOMIZED
 
 
-def test_ride_off_the_pattern_that_a_person_moved_is_shown_without_a_fate() -> None:
+def test_customized_ride_off_the_pattern_has_no_status() -> None:
     order = cast.order()
     ride = cast.rides(order)[0]
     changes = {"pickup_at": ride.pickup_at + dt.timedelta(minutes=5)}
@@ -171,7 +171,7 @@ def test_road_and_people_show_in_what_became_of_a_leg() -> None:
     assert _week(order)[0].legs[0].status is LegStatus.DONE
 
 
-def test_days_that_could_not_be_booked_say_why_and_past_ones_stay_as_they_were() -> None:
+def test_unbooked_days_show_refusal_and_past_days_do_not_change() -> None:
     order = cast.order(is_draft=True)
     held = DATES[1]
     hold_order.hold(order_id=order.pk, from_date=held, until=held, reason="travel", by=system(), at=NOW)
@@ -195,7 +195,7 @@ def test_days_before_the_order_was_made_were_never_booked() -> None:
     assert _leg_statuses(found) == [{LegStatus.NOT_BOOKED}] * 2
 
 
-def test_pickup_on_the_evening_before_counts_to_the_day_of_the_chair() -> None:
+def test_pickup_on_previous_evening_counts_to_the_chair_day() -> None:
     night = {"chair_time": dt.time(0, 30), "pickup_time": dt.time(23, 40)}
 
     found = _week(cast.order(of=night))
@@ -208,7 +208,7 @@ def _coming(order: StandingOrder, *, at: dt.datetime = NOW) -> list[dt.date]:
     return [one.pattern_date for one in calendar.next_occurrences(order, 10, at=at)]
 
 
-def test_what_comes_next_are_days_on_which_the_rider_is_brought_there() -> None:
+def test_next_occurrences_are_days_with_an_outbound_ride() -> None:
     order = cast.order()
     edit_order.skip(order_id=order.pk, pattern_date=DATES[1], by=system(), at=NOW)
     hold_order.hold(order_id=order.pk, from_date=DATES[3], until=DATES[5], reason="travel", by=system(), at=NOW)
@@ -221,7 +221,7 @@ def test_what_comes_next_are_days_on_which_the_rider_is_brought_there() -> None:
     assert _coming(order, at=there[6].pickup_at)[0] == DATES[7]
 
 
-def test_what_comes_next_tells_times_on_the_wall_and_where_days_moved() -> None:
+def test_next_occurrences_show_wall_times_and_moved_days() -> None:
     order = cast.order(of={"chair_time": dt.time(0, 30), "pickup_time": dt.time(23, 40)})
     moved = OccurrenceEdit(to_date=MONDAY + DAY, chair_time=dt.time(6, 15))
     edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, edit=moved, by=system(), at=NOW)
@@ -235,7 +235,7 @@ def test_what_comes_next_tells_times_on_the_wall_and_where_days_moved() -> None:
     assert (third.service_date, third.return_time) == (DATES[2], dt.time(5))
 
 
-def test_ride_without_an_appointment_or_a_way_back_comes_next_all_the_same() -> None:
+def test_next_occurrences_include_rides_without_return_trip() -> None:
     order = cast.order(service_type="therapy", of={"return_mode": "none"})
     Ride.objects.update(appointment_at=None)
 
@@ -249,7 +249,7 @@ def test_nothing_comes_next_of_an_order_that_is_held_for_good() -> None:
     assert calendar.next_occurrences(order, 10, at=NOW) == []
 
 
-def test_order_every_twelve_weeks_comes_as_often_as_two_years_have_room_for(django_assert_num_queries: Any) -> None:
+def test_twelve_week_order_lists_all_days_within_two_years(django_assert_num_queries: Any) -> None:
     order = cast.order(of={"days_of_week": (0,), "interval_weeks": 12})
 
     with django_assert_num_queries(5):

@@ -38,7 +38,7 @@ def _chairs(order: StandingOrder) -> dict[dt.date, dt.time]:
     return {moment.date(): moment.time() for moment in found}
 
 
-def test_new_chair_time_moves_every_ride_from_that_day_on_and_keeps_it() -> None:
+def test_new_chair_time_moves_all_rides_from_that_day_on() -> None:
     order = cast.order()
     before = {ride.occurrence_key: ride.pk for ride in cast.rides(order)}
 
@@ -51,7 +51,7 @@ def test_new_chair_time_moves_every_ride_from_that_day_on_and_keeps_it() -> None
     assert list(Terms.objects.order_by("from_date").values_list("from_date", flat=True)) == [MONDAY, DATES[3]]
 
 
-def test_new_chair_time_for_all_of_the_future_changes_later_terms_too() -> None:
+def test_new_chair_time_for_all_future_changes_later_terms_too() -> None:
     order = cast.order()
     _change(order, terms={"days_of_week": (0, 2)}, from_date=DATES[6])
 
@@ -92,7 +92,7 @@ def test_days_that_come_back_are_booked_again() -> None:
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_what_a_person_changed_stays_unless_told_otherwise_and_is_listed(overwrite: bool) -> None:
+def test_customized_rides_stay_and_are_listed_unless_overwritten(overwrite: bool) -> None:
     order = cast.order()
     ride = cast.rides(order, leg_type="outbound")[4]
     earlier = ride.pickup_at - dt.timedelta(minutes=20)
@@ -106,7 +106,7 @@ def test_what_a_person_changed_stays_unless_told_otherwise_and_is_listed(overwri
     assert changed.result.unchanged == ({} if overwrite else {DATES[4]: [ride.pk]})
 
 
-def test_what_a_person_changed_is_no_news_where_something_else_changes() -> None:
+def test_customized_rides_are_listed_only_for_changes_to_them() -> None:
     order = cast.order()
     ride = cast.rides(order, leg_type="outbound")[4]
     editing.edit(ride_id=ride.pk, changes={"pickup_at": ride.pickup_at - 45 * MINUTE}, by=system(), at=NOW)
@@ -173,7 +173,7 @@ def unpaid(db: None) -> StandingOrder:
     return order
 
 
-def test_order_whose_payer_was_switched_off_is_edited_all_the_same(unpaid: StandingOrder) -> None:
+def test_order_with_inactive_payer_can_still_be_edited(unpaid: StandingOrder) -> None:
     changed = _change(
         unpaid, columns={"payer_id": unpaid.payer_id, "driver_notes": "Side door."}, terms={"chair_time": dt.time(7)}
     )
@@ -193,7 +193,7 @@ def test_order_is_not_given_a_payer_that_was_switched_off(unpaid: StandingOrder)
     assert StandingOrder.objects.get(pk=order.pk).payer_id is None
 
 
-def test_new_rides_of_an_order_whose_payer_was_switched_off_wait_for_another_one(unpaid: StandingOrder) -> None:
+def test_new_rides_with_inactive_payer_wait_for_another_payer(unpaid: StandingOrder) -> None:
     changed = _change(unpaid, terms={"days_of_week": (0, 1, 2, 4)})
 
     tuesdays = [MONDAY + (7 * week + 1) * DAY for week in range(4)]
@@ -261,7 +261,7 @@ def test_skipped_day_comes_back() -> None:
     assert cast.live(order) == both(DATES)
 
 
-def test_ending_calls_off_what_comes_later_and_nothing_comes_back() -> None:
+def test_end_cancels_later_rides_and_generates_none_again() -> None:
     order = cast.order()
 
     ended = edit_order.end(order_id=order.pk, last_date=DATES[1], by=system(), at=NOW)

@@ -47,7 +47,7 @@ def _there(order: StandingOrder) -> list[Ride]:
     return cast.rides(order, leg_type="outbound")
 
 
-def test_rides_that_are_booked_move_along_but_for_the_past_the_started_and_the_customized(
+def test_clock_change_moves_untouched_future_rides_only(
     use_rules_of: Callable[[str], None],
 ) -> None:
     order = cast.order()
@@ -76,7 +76,7 @@ def test_rides_that_are_booked_move_along_but_for_the_past_the_started_and_the_c
     assert Event.objects.filter(type="ride.rescheduled").count() == 2 * len(after[3:]) + 2
 
 
-def test_without_the_look_rides_would_stay_until_the_horizon_moves(use_rules_of: Callable[[str], None]) -> None:
+def test_without_clock_check_rides_would_stay_unchanged(use_rules_of: Callable[[str], None]) -> None:
     order = cast.order()
     tasks.generate()
     use_rules_of("America/Denver")
@@ -88,7 +88,7 @@ def test_without_the_look_rides_would_stay_until_the_horizon_moves(use_rules_of:
     assert {ride.version for ride in cast.rides(order)} == {2}
 
 
-def test_orders_of_other_zones_are_left_alone_and_nothing_known_is_news(
+def test_orders_of_other_zones_and_known_rules_are_left_alone(
     use_rules_of: Callable[[str], None], django_assert_num_queries: Callable[[int], object]
 ) -> None:
     here = cast.order()

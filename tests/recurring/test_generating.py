@@ -105,7 +105,7 @@ def test_orders_are_gone_over_together(django_assert_max_num_queries: Any) -> No
 
 
 @pytest.mark.django_db
-def test_order_that_cannot_be_reconciled_is_left_and_the_others_go_on(
+def test_failing_order_is_skipped_and_others_are_generated(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     poison, good = cast.order(), cast.order()
@@ -128,7 +128,7 @@ def test_order_that_cannot_be_reconciled_is_left_and_the_others_go_on(
 
 
 @pytest.mark.django_db
-def test_date_that_cannot_be_booked_opens_an_exception_and_the_others_are_booked() -> None:
+def test_unbookable_date_opens_exception_and_others_are_booked() -> None:
     centre = cast.dialysis_centre()
     first = cast.order(centre)
     second = cast.order(centre, first.rider, of={"days_of_week": (0, 1)})
@@ -171,7 +171,7 @@ def test_workers_at_once_make_every_ride_once(workers: int) -> None:
 
 @pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
-def test_ticks_that_come_again_and_out_of_order_make_every_ride_once() -> None:
+def test_repeated_unordered_ticks_create_each_ride_once() -> None:
     """Four workers, each of whose ticks is of any of nine days and goes over an order that was done already."""
     centre = cast.dialysis_centre()
     made = [cast.order(centre) for _ in range(6)]

@@ -57,7 +57,7 @@ def test_hold_says_what_kind_of_caller_set_it() -> None:
     assert sorted(hold.source for hold in Hold.objects.all()) == ["person", "system"]
 
 
-def test_hold_without_an_end_holds_what_the_horizon_comes_to_and_is_looked_at_after_a_week() -> None:
+def test_open_ended_hold_covers_horizon_with_review_after_a_week() -> None:
     order = cast.order()
     _hold(order, NOW.date())
     row = Hold.objects.get()
@@ -83,7 +83,7 @@ def test_resuming_books_every_date_from_that_day_on_anew() -> None:
     assert Ride.objects.count() == 24 + 18  # what was called off stays on record
 
 
-def test_resuming_lists_what_could_not_be_rebuilt_and_an_exception_names_it() -> None:
+def test_resume_lists_unbookable_days_and_opens_exception() -> None:
     order = cast.order()
     _hold(order, MONDAY)
     other = booking.book(
@@ -122,7 +122,7 @@ def test_conflict_is_settled_when_the_date_can_be_booked() -> None:
     assert RideException.objects.get(standing_order_id=order.pk).status == "resolved"
 
 
-def test_cancelled_by_a_person_stays_cancelled_through_hold_and_resume() -> None:
+def test_ride_cancelled_by_person_survives_hold_and_resume() -> None:
     order = cast.order()
     Ride.objects.filter(occurrence_key__contains=DATES[1].isoformat()).update(
         status="cancelled",
@@ -169,7 +169,7 @@ def test_days_that_make_no_sense_are_refused(first: dt.date, until: dt.date | No
     assert (Hold.objects.count(), len(cast.live(order))) == (0, 24)
 
 
-def test_what_was_read_before_somebody_else_changed_it_changes_nothing() -> None:
+def test_stale_version_is_refused_and_changes_nothing() -> None:
     order = cast.order()
 
     with pytest.raises(StaleVersion):

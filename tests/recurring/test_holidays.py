@@ -109,7 +109,7 @@ def _starts_after(order: StandingOrder) -> Any:
 
 
 @pytest.mark.parametrize("change", [_tuesdays, _hospital, _closed, _ended, _ends_before, _starts_after])
-def test_facility_whose_patients_do_not_ride_that_day_is_not_asked(change: Any) -> None:
+def test_facility_without_rides_on_holiday_gets_no_alert(change: Any) -> None:
     change(cast.order())
 
     assert _ask(CHRISTMAS - 45 * DAY) == []

@@ -40,7 +40,7 @@ def _of_facility(order: StandingOrder, *, with_names: bool = False) -> CalendarL
     ).link
 
 
-def test_calendar_of_an_order_has_every_leg_of_a_year_in_the_wall_time_of_its_facility() -> None:
+def test_order_calendar_has_a_year_of_legs_in_facility_wall_time() -> None:
     order = cast.order()
 
     events = _events(_of_order(order))
@@ -67,7 +67,7 @@ def _days(first: dt.date, last: dt.date) -> list[dt.date]:
     return [first + days * DAY for days in range((last - first).days + 1)]
 
 
-def test_zone_comes_with_its_rules_and_lines_are_folded_as_the_standard_says() -> None:
+def test_calendar_includes_time_zone_rules_and_folds_lines() -> None:
     body = calendar_feed.feed_of(_of_order(cast.order()), at=NOW).body
 
     zones = Calendar.from_ical(body).walk("VTIMEZONE")
@@ -137,7 +137,7 @@ def test_ride_that_has_ended_says_how() -> None:
     assert str(_events(_of_order(order))[0]["DESCRIPTION"]) == "No-show"
 
 
-def test_calendar_of_a_facility_has_its_orders_of_two_weeks_and_neither_drafts_nor_those_of_others() -> None:
+def test_facility_calendar_has_two_weeks_of_its_active_orders() -> None:
     order = cast.order()
     cast.order(order.facility, factories.RiderFactory.create(facility=order.facility), is_draft=True)
     second = cast.order(order.facility, factories.RiderFactory.create(facility=order.facility))
@@ -169,7 +169,7 @@ def test_empty_calendar_is_a_calendar() -> None:
     assert Calendar.from_ical(body).walk("VEVENT") == []
 
 
-def test_secret_opens_its_calendar_until_it_is_revoked_and_is_nowhere() -> None:
+def test_secret_opens_calendar_until_revoked_and_is_not_stored() -> None:
     order = cast.order()
     issued = calendar_links.issue_for_order(order_id=order.pk, by=system(), at=NOW)
 
@@ -203,7 +203,7 @@ def test_reading_is_noted_every_few_minutes() -> None:
     assert [read(minutes) for minutes in (0, 4, 6)] == [NOW, NOW, NOW + dt.timedelta(minutes=6)]
 
 
-def test_names_that_were_read_are_in_the_trail_and_others_are_not() -> None:
+def test_only_views_with_names_are_audited() -> None:
     order = cast.order()
     for with_names in (True, False):
         issued = calendar_links.issue_for_facility(
@@ -262,7 +262,7 @@ def test_nobody_links_beyond_reach_or_without_the_right() -> None:
     assert list(CalendarLink.objects.visible_to(_planner(order))) == [link]
 
 
-def test_closed_day_of_the_facility_leaves_the_calendar_when_rides_have_followed() -> None:
+def test_closed_day_leaves_the_calendar_after_reconciliation() -> None:
     order = cast.order()
     CalendarShift.objects.create(facility=order.facility, from_date=MONDAY, applied_at=NOW)
     StandingOrder.objects.update(generated_through=None)

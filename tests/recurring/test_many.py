@@ -13,7 +13,7 @@ ORDERS = 40
 
 
 @pytest.mark.django_db
-def test_every_order_that_is_measured_with_is_ridden_without_a_question() -> None:
+def test_every_benchmark_order_is_booked_without_review() -> None:
     many.make(ORDERS, at=NOW)
 
     assert generate_rides.generate(by=system(), at=NOW) == ORDERS

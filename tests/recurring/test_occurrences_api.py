@@ -75,7 +75,7 @@ def test_days_of_any_span_are_listed_and_nothing_is_stored(api: TokenClient, ord
     assert (entry.subject_id, entry.rider_ids) == (order.pk, [order.rider_id])
 
 
-def test_ride_of_a_day_that_moved_tells_the_day_it_has_in_the_series(api: TokenClient, order: StandingOrder) -> None:
+def test_ride_of_moved_day_shows_its_original_service_date(api: TokenClient, order: StandingOrder) -> None:
     ride, alone = cast.rides(order)[0], factories.RideFactory.create()
     edit_order.change_occurrence(
         order_id=order.pk, pattern_date=MONDAY, edit=OccurrenceEdit(to_date=MONDAY + DAY), by=system(), at=NOW
@@ -140,9 +140,7 @@ def test_one_day_moves_and_the_series_goes_on(api: TokenClient, order: StandingO
     assert (there.service_date, there.occurrence_state) == (DATES[1] + DAY, "customized")
 
 
-def test_what_is_left_out_stays_as_it_was_arranged_and_null_takes_it_back(
-    api: TokenClient, order: StandingOrder
-) -> None:
+def test_omitted_fields_remain_and_null_reverts_an_override(api: TokenClient, order: StandingOrder) -> None:
     address = _address(order, DATES[1])
     api.patch(address, {"toDate": (DATES[1] + DAY).isoformat(), "chairTime": "07:00"})
 
@@ -159,7 +157,7 @@ def test_what_is_left_out_stays_as_it_was_arranged_and_null_takes_it_back(
     assert {ride.occurrence_state for ride in cast.rides(order)} == {"as_generated"}
 
 
-def test_change_of_nothing_on_a_day_of_the_series_changes_nothing(api: TokenClient, order: StandingOrder) -> None:
+def test_empty_change_of_occurrence_changes_nothing(api: TokenClient, order: StandingOrder) -> None:
     before = state()
 
     response = api.patch(_address(order, DATES[1]), {"chairTime": None})
@@ -225,7 +223,7 @@ def test_day_of_the_past_that_was_arranged_is_no_longer_shown(api: TokenClient) 
         (MONDAY, {"scope": "this"}, ["scope"]),
     ],
 )
-def test_day_that_cannot_be_arranged_so_is_refused_by_its_field_and_nothing_is_kept(
+def test_invalid_occurrence_is_refused_by_field_and_not_saved(
     api: TokenClient, order: StandingOrder, day: object, asked: dict[str, Any], fields: list[str]
 ) -> None:
     before = state()
@@ -273,7 +271,7 @@ def test_time_that_the_clocks_skip_on_that_day_is_refused(
     assert fields_of(response) == fields
 
 
-def test_return_that_the_clocks_put_before_the_chair_time_is_refused(api: TokenClient) -> None:
+def test_return_before_chair_time_by_clock_change_is_refused(api: TokenClient) -> None:
     sunday = dt.date(2027, 3, 14)
     order = cast.order(start_date=sunday - 7 * DAY, of={"days_of_week": (6,), "chair_time": dt.time(2, 50)})
 
@@ -305,7 +303,7 @@ def test_unknown_order_has_no_days(api: TokenClient) -> None:
         assert error_of(call(f"/api/standing-orders/{nobody}/occurrences{path}"))["code"] == "NOT_FOUND"
 
 
-def test_last_day_of_an_order_that_ends_stays_as_people_arranged_it(order: StandingOrder) -> None:
+def test_last_day_of_ended_order_remains_customized(order: StandingOrder) -> None:
     moved = OccurrenceEdit(chair_time=dt.time(7))
     edit_order.change_occurrence(order_id=order.pk, pattern_date=DATES[4], edit=moved, by=system(), at=NOW)
     ride = Ride.objects.get(occurrence_key=f"{order.pk}:{DATES[4]}:outbound")

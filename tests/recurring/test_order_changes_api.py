@@ -52,7 +52,7 @@ def _post(api: TokenClient, order: StandingOrder, what: str, asked: dict[str, An
     return api.post(f"/api/standing-orders/{order.pk}/{what}", asked or {})
 
 
-def test_change_for_all_of_the_future_amends_rides_and_keeps_them(api: TokenClient, order: StandingOrder) -> None:
+def test_change_for_all_future_amends_existing_rides(api: TokenClient, order: StandingOrder) -> None:
     response = _patch(api, order, {"chairTime": "06:00", "notes": {"driver": "Side door."}}, **{"If-Match": '"1"'})
 
     shown = response.json()
@@ -99,7 +99,7 @@ def test_change_merges_objects_key_by_key(api: TokenClient, centre: Facility, ri
     )
 
 
-def test_stop_that_moves_does_not_keep_what_belonged_to_the_old_place(api: TokenClient, order: StandingOrder) -> None:
+def test_moved_stop_drops_details_of_the_old_place(api: TokenClient, order: StandingOrder) -> None:
     unplaced = _patch(api, order, {"outbound": {"pickup": {"addressLine1": "9 W Elm St"}}})
     moved = _patch(api, order, {"outbound": {"pickup": ELM}})
 
@@ -137,7 +137,7 @@ def test_end_of_the_way_back_is_set_merged_moved_and_taken_away(api: TokenClient
     assert {(ride.pickup["addressLine1"], ride.version) for ride in there} == {(HOME["addressLine1"], 1)}
 
 
-def test_code_of_a_door_that_an_order_forgets_is_forgotten_by_its_rides(api: TokenClient, centre: Facility) -> None:
+def test_access_code_removed_from_order_is_removed_from_rides(api: TokenClient, centre: Facility) -> None:
     order = cast.order(centre, of={"pickup": {**HOME, "accessCode": "4711"}})
 
     _patch(api, order, {"outbound": {"pickup": {"accessCode": ""}}})
@@ -197,7 +197,7 @@ def test_null_goes_back_to_what_is_usual(api: TokenClient, centre: Facility) -> 
     )
 
 
-def test_what_people_changed_is_listed_and_stays_unless_told_otherwise(api: TokenClient, order: StandingOrder) -> None:
+def test_customized_rides_are_listed_and_overwritten_on_request(api: TokenClient, order: StandingOrder) -> None:
     ride = cast.rides(order, leg_type="outbound")[4]
     earlier = ride.pickup_at - dt.timedelta(minutes=20)
     editing.edit(ride_id=ride.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
@@ -209,9 +209,7 @@ def test_what_people_changed_is_listed_and_stays_unless_told_otherwise(api: Toke
     assert (overwritten["unchanged"], overwritten["amended"]) == ([], [str(ride.pk)])
 
 
-def test_days_that_people_arranged_are_brought_back_in_line_when_told_so(
-    api: TokenClient, order: StandingOrder
-) -> None:
+def test_customized_days_are_reset_when_overwrite_is_requested(api: TokenClient, order: StandingOrder) -> None:
     for day in (DATES[1], DATES[4]):
         moved = edit_order.OccurrenceEdit(chair_time=dt.time(7))
         edit_order.change_occurrence(order_id=order.pk, pattern_date=day, edit=moved, by=system(), at=NOW)
@@ -274,7 +272,7 @@ def test_change_of_nothing_changes_nothing_and_shows_the_order(api: TokenClient,
         ({"status": "active"}, "status"),
     ],
 )
-def test_change_that_cannot_be_is_refused_by_its_field_and_nothing_is_kept(
+def test_invalid_change_is_refused_by_field_and_not_saved(
     api: TokenClient, order: StandingOrder, asked: dict[str, Any], field: str
 ) -> None:
     before = state()
@@ -385,7 +383,7 @@ def test_same_hold_once_more_changes_nothing(api: TokenClient, order: StandingOr
         ("activate", {"at": "now"}, "at"),
     ],
 )
-def test_hold_resumption_and_end_that_cannot_be_are_refused_by_their_field(
+def test_invalid_hold_resume_or_end_is_refused_by_field(
     api: TokenClient, order: StandingOrder, what: str, asked: dict[str, Any], field: str
 ) -> None:
     before = state()

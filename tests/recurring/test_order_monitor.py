@@ -62,7 +62,7 @@ def test_order_ends_the_day_after_its_last() -> None:
 
 
 @pytest.mark.parametrize("column", ["end_date", "authorization_ends_on"])
-def test_end_is_told_in_three_steps_each_once_and_asks_from_the_second_on(column: str) -> None:
+def test_end_is_announced_in_three_steps_and_opens_exception(column: str) -> None:
     order = cast.order()
     last = NOW.date() + 40 * DAY
     edit_order.change(order_id=order.pk, columns={column: last}, by=system(), at=NOW)
@@ -95,7 +95,7 @@ def test_end_that_moves_is_told_of_anew() -> None:
     assert [one.details["lastDate"] for one in _asked("authorization_ending")] == ["2026-12-02"]
 
 
-def test_order_without_an_end_soon_is_warned_of_nothing_even_if_it_lost_it_just_now() -> None:
+def test_order_without_near_end_gets_no_reminder_despite_race() -> None:
     order = cast.order()
 
     for end_date in (None, NOW.date() + 60 * DAY):  # an end that it had when it was looked for
@@ -106,7 +106,7 @@ def test_order_without_an_end_soon_is_warned_of_nothing_even_if_it_lost_it_just_
     assert _told("standing_order.ending") == []
 
 
-def test_open_ended_hold_is_asked_about_every_week_until_somebody_resumes() -> None:
+def test_open_ended_hold_is_reviewed_weekly_until_resumed() -> None:
     order = cast.order()
     _hold(order, NOW.date(), None)
 
@@ -164,7 +164,7 @@ def test_ride_ahead_that_was_called_off_hides_no_ride_in_vain(status: str, reaso
     assert len(_asked("standing_order_review")) == 1
 
 
-def test_what_people_have_answered_is_not_asked_again_but_the_next_ride_in_vain_is() -> None:
+def test_resolved_review_reopens_only_after_another_no_show() -> None:
     order = cast.order()
     for day in DATES[:2]:
         _end(order, day, "no_show")
@@ -265,9 +265,7 @@ def test_orders_of_a_rider_who_has_died_end_with_their_rides(changes: dict[str, 
 
 
 @pytest.mark.parametrize("is_draft", [False, True])
-def test_order_whose_last_day_is_over_keeps_it_when_the_rider_has_died(
-    is_draft: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_ended_order_retains_its_last_day_after_rider_death(is_draft: bool, caplog: pytest.LogCaptureFixture) -> None:
     order = cast.order(end_date=DATES[0], is_draft=is_draft)
     later = NOW + 10 * DAY
     riders.change_status(rider_id=order.rider_id, status="deceased", by=system(), at=later)

@@ -71,7 +71,7 @@ def test_reading_takes_rides_read_and_arranging_schedules_write(centre: Facility
 
 
 @pytest.mark.parametrize("phi", ["none", "limited"])
-def test_levels_below_full_see_of_an_order_what_they_see_of_its_rides(centre: Facility, phi: str) -> None:
+def test_levels_below_full_see_order_fields_like_ride_fields(centre: Facility, phi: str) -> None:
     payer = factories.PayerFactory.create()
     rider = factories.RiderFactory.create(facility=centre)
     order = cast.order(
@@ -112,7 +112,7 @@ def test_mobility_is_known_at_every_level(centre: Facility) -> None:
     assert reader.get(f"/api/standing-orders/{order.pk}").json()["accommodation"] == {"mobility": "wheelchair"}
 
 
-def test_dispatchers_notes_and_door_codes_are_for_those_who_dispatch(centre: Facility) -> None:
+def test_dispatcher_notes_and_access_codes_need_dispatch_role(centre: Facility) -> None:
     order = cast.order(
         centre,
         of={"pickup": {**HOME, "accessCode": "4711"}, "return_dropoff": {**HOME, "accessCode": "2007"}},

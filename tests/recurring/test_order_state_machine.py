@@ -295,7 +295,7 @@ class OrderLives(RuleBasedStateMachine):
 
 @pytest.mark.untraced
 @pytest.mark.django_db
-def test_random_lives_of_an_order_have_the_rides_that_were_arranged() -> None:
+def test_random_order_histories_have_the_arranged_rides() -> None:
     class Lives(OrderLives):
         centre = cast.dialysis_centre()
 

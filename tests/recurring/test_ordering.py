@@ -59,7 +59,7 @@ def test_order_books_every_leg_of_every_date_within_its_horizon(centre: Facility
     assert cast.marks(made) == {"generated": 24}
 
 
-def test_pickup_leaves_time_for_the_drive_getting_in_and_out_and_arriving_early(centre: Facility, rider: Rider) -> None:
+def test_pickup_leaves_time_for_drive_boarding_and_early_arrival(centre: Facility, rider: Rider) -> None:
     made = cast.order(centre, rider)
 
     row = Terms.objects.get(standing_order=made)
@@ -127,7 +127,7 @@ def test_door_codes_are_sealed_and_reach_both_ways() -> None:
     assert {ride.dropoff_access for ride in cast.rides(made, leg_type="return")} == {'{"accessCode":"4711"}'}
 
 
-def test_way_back_ends_where_the_terms_say_and_no_code_of_another_door_goes_there() -> None:
+def test_return_trip_ends_at_its_stop_without_foreign_code() -> None:
     made = cast.order(of={"pickup": {**HOME, "accessCode": "4711"}, "return_dropoff": ELM})
 
     row = Terms.objects.get(standing_order=made)
@@ -138,7 +138,7 @@ def test_way_back_ends_where_the_terms_say_and_no_code_of_another_door_goes_ther
     assert {ride.pickup["addressLine1"] for ride in cast.rides(made, leg_type="outbound")} == {HOME["addressLine1"]}
 
 
-def test_code_of_the_door_where_the_way_back_ends_is_sealed_and_reaches_its_rides_alone() -> None:
+def test_return_access_code_is_encrypted_and_only_on_its_rides() -> None:
     made = cast.order(of={"return_dropoff": {**ELM, "accessCode": "2007"}})
 
     row = Terms.objects.get(standing_order=made)
@@ -155,7 +155,7 @@ def test_way_there_begins_at_home_where_nothing_else_is_said(centre: Facility) -
     assert {ride.pickup["addressLine1"] for ride in cast.rides(made, leg_type="outbound")} == {HOME["addressLine1"]}
 
 
-def test_order_whose_first_day_no_ride_can_be_booked_for_yet_waits_for_it(centre: Facility, rider: Rider) -> None:
+def test_order_starting_beyond_booking_range_waits(centre: Facility, rider: Rider) -> None:
     made = cast.order(centre, rider, start_date=NOW.date() + dt.timedelta(days=731), of={"days_of_week": (3,)})
 
     assert (made.status, cast.rides(made)) == ("active", [])
@@ -205,7 +205,7 @@ def test_order_of_the_past_books_what_lies_ahead() -> None:
         ({}, {"preferred_driver_ids": (MONDAY,)}, "preferredDriverIds"),
     ],
 )
-def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_kept(
+def test_invalid_order_is_refused_by_field_and_not_saved(
     centre: Facility, rider: Rider, of: dict[str, Any], changes: dict[str, Any], field: str
 ) -> None:
     changes = dict(changes)

@@ -146,9 +146,7 @@ def test_order_shows_what_was_asked_for_and_what_follows(api: TokenClient, centr
     assert {ride.spaces_wheelchair for ride in Ride.objects.all()} == {1}
 
 
-def test_way_back_ends_where_the_way_there_begins_where_nothing_else_is_said(
-    api: TokenClient, centre: Facility, rider: Rider
-) -> None:
+def test_return_trip_ends_at_the_pickup_by_default(api: TokenClient, centre: Facility, rider: Rider) -> None:
     shown = _create(api, rider, body(centre)).json()
 
     assert shown["return"] == {"mode": "will_call", "pickupTime": None, "mobility": None, "dropoff": None}
@@ -165,9 +163,7 @@ def test_order_without_pattern_of_a_preset_has_none(api: TokenClient, centre: Fa
     }
 
 
-def test_order_goes_by_the_names_of_other_systems_each_of_them_once(
-    api: TokenClient, centre: Facility, rider: Rider
-) -> None:
+def test_order_external_ids_are_unique(api: TokenClient, centre: Facility, rider: Rider) -> None:
     name = {"system": "epic", "value": "SO-17"}
 
     first = _create(api, rider, body(centre, externalIds=[name]))
@@ -181,9 +177,7 @@ def test_order_goes_by_the_names_of_other_systems_each_of_them_once(
     assert state() == before
 
 
-def test_rider_with_oxygen_rides_without_it_where_the_order_says_so(
-    api: TokenClient, centre: Facility, rider: Rider
-) -> None:
+def test_order_without_oxygen_overrides_rider_with_oxygen(api: TokenClient, centre: Facility, rider: Rider) -> None:
     oxygen = {"oxygen_uses": True, "oxygen_liters_per_minute": 2, "oxygen_source": "own_tank"}
     factories.AccommodationProfileFactory.create(rider=rider, **oxygen)
 
@@ -231,9 +225,7 @@ def test_same_key_makes_one_order(api: TokenClient, centre: Facility, rider: Rid
     assert StandingOrder.objects.count() == 1
 
 
-def test_dates_without_a_ride_are_in_the_answer_with_the_ride_in_the_way(
-    api: TokenClient, centre: Facility, rider: Rider
-) -> None:
+def test_refused_dates_are_listed_with_the_conflicting_ride(api: TokenClient, centre: Facility, rider: Rider) -> None:
     at = dt.datetime(2026, 11, 25, 16, 20, tzinfo=dt.UTC)
     other = booking.book(draft=draft(centre, rider, pickup_at=at), by=system(), at=NOW).ride
 
@@ -258,9 +250,7 @@ def test_ride_in_the_way_that_is_out_of_reach_is_not_named(centre: Facility, rid
     assert str(other.pk) not in response.content.decode()
 
 
-def test_exception_names_the_ride_in_the_way_to_those_alone_who_reach_it(
-    api: TokenClient, centre: Facility, rider: Rider
-) -> None:
+def test_exception_names_conflicting_ride_only_within_reach(api: TokenClient, centre: Facility, rider: Rider) -> None:
     elsewhere = factories.FacilityFactory.create()
     rider.facilities.add(elsewhere)
     wednesday = dt.datetime(2026, 11, 25, 16, 20, tzinfo=dt.UTC)
@@ -338,7 +328,7 @@ def test_exception_names_the_ride_in_the_way_to_those_alone_who_reach_it(
         ({"notes": {"driver": "\u0007"}}, "notes.driver", "control"),
     ],
 )
-def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_kept(
+def test_invalid_order_is_refused_by_field_and_not_saved(
     api: TokenClient, centre: Facility, rider: Rider, given: dict[str, Any], field: str, code: str
 ) -> None:
     before = state()
@@ -362,7 +352,7 @@ def test_body_that_is_no_order_is_refused(api: TokenClient, rider: Rider, asked:
     assert state() == before
 
 
-def test_pattern_at_a_time_that_the_clocks_skip_moves_forward_that_night(
+def test_pattern_at_skipped_clock_time_moves_forward_that_night(
     api: TokenClient, centre: Facility, rider: Rider
 ) -> None:
     asked = body(centre, startDate="2027-03-07", pattern={"daysOfWeek": ["sun"]}, chairTime="02:30")

@@ -56,7 +56,7 @@ def test_orders_of_a_rider_are_listed_latest_first_page_by_page(
     assert [entry.rider_ids for entry in entries] == [[rider.pk]] * 2
 
 
-def test_rider_without_orders_has_an_empty_list_and_one_who_is_nobody_none(api: TokenClient, rider: Rider) -> None:
+def test_rider_without_orders_has_empty_list_unknown_rider_404(api: TokenClient, rider: Rider) -> None:
     empty = api.get(f"/api/riders/{rider.pk}/standing-orders")
     nobody = api.get("/api/riders/01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f/standing-orders")
 
@@ -95,7 +95,7 @@ def test_orders_are_found_by_the_names_of_other_systems(
         assert found(query) == []
 
 
-def test_names_of_other_systems_find_nothing_below_the_level_that_shows_them(order: StandingOrder) -> None:
+def test_external_reference_search_needs_phi_level(order: StandingOrder) -> None:
     caller = api_with(TokenRole.FULL_ACCESS, phi_level="none")
 
     response = caller.get("/api/standing-orders?externalRef=SO-17")
@@ -146,7 +146,7 @@ def test_order_that_looks_otherwise_tomorrow_is_sent_whole(api: TokenClient, ord
     assert (response.status_code, response.json()["skips"]) == (200, [DATES[1].isoformat()])
 
 
-def test_order_shows_what_comes_next_and_is_sent_whole_as_time_goes_on(api: TokenClient, order: StandingOrder) -> None:
+def test_order_shows_next_occurrences_and_etag_ages_with_them(api: TokenClient, order: StandingOrder) -> None:
     first = api.get(f"/api/standing-orders/{order.pk}")
     with time_machine.travel(NOW + 4 * DAY, tick=False):
         later = api.get(f"/api/standing-orders/{order.pk}", headers={"If-None-Match": first["ETag"]})

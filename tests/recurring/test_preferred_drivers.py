@@ -21,7 +21,7 @@ def _preferred(order: StandingOrder) -> set[Any]:
     return {needs_of(ride, at=NOW).preferred_driver_ids for ride in rides}
 
 
-def test_rides_prefer_drivers_of_their_order_beside_those_of_their_rider() -> None:
+def test_rides_prefer_drivers_of_order_and_of_rider() -> None:
     of_order, of_rider = factories.DriverFactory.create_batch(2)
     rider = factories.RiderFactory.create(preferred_driver_ids=[of_rider.pk])
 
@@ -30,7 +30,7 @@ def test_rides_prefer_drivers_of_their_order_beside_those_of_their_rider() -> No
     assert _preferred(order) == {frozenset({of_order.pk, of_rider.pk})}
 
 
-def test_rides_that_are_booked_already_follow_a_change_and_those_that_have_ended_do_not() -> None:
+def test_preferred_driver_change_reaches_booked_not_ended_rides() -> None:
     old, new = factories.DriverFactory.create_batch(2)
     order = cast.order(preferred_driver_ids=(old.pk,))
     gone = cast.rides(order)[0]

@@ -48,7 +48,7 @@ def test_terms_that_no_ride_can_be_made_of_any_more_are_told_of() -> None:
     assert told == [{"date": "2026-12-21", "code": "VALIDATION_ERROR"}]
 
 
-def test_day_on_which_the_clocks_put_the_way_back_before_the_chair_is_refused_alone() -> None:
+def test_only_day_with_return_before_chair_is_refused() -> None:
     sunday = dt.date(2027, 3, 14)  # from two to three there is no time: a chair at 02:50 is one at 03:50
     at = dt.datetime(2027, 3, 12, 15, 0, tzinfo=dt.UTC)
     of = {
@@ -67,7 +67,7 @@ def test_day_on_which_the_clocks_put_the_way_back_before_the_chair_is_refused_al
     assert RideException.objects.count() == 2
 
 
-def test_contents_stay_what_they_were_when_terms_learn_something_new() -> None:
+def test_content_hash_is_stable_when_terms_gain_a_field() -> None:
     order, terms = StandingOrder(), Terms(treatment_minutes=240, post_treatment_minutes=30, pickup={}, dropoff={})
     elsewhere = Terms(treatment_minutes=240, post_treatment_minutes=30, pickup={}, dropoff={}, return_dropoff=HOME)
 
@@ -90,7 +90,7 @@ def test_order_that_was_over_before_it_was_entered_has_ended() -> None:
     assert (order.status, cast.rides(order)) == ("ended", [])
 
 
-def test_ride_that_a_person_moved_off_the_pattern_is_called_off_when_the_rider_is_away() -> None:
+def test_hold_cancels_customized_ride_off_the_pattern() -> None:
     order = cast.order()
     ride = cast.rides(order, leg_type="outbound")[1]
     editing.edit(ride_id=ride.pk, changes={"pickup_at": ride.pickup_at - dt.timedelta(minutes=5)}, by=system(), at=NOW)
@@ -102,7 +102,7 @@ def test_ride_that_a_person_moved_off_the_pattern_is_called_off_when_the_rider_i
     assert cast.live(order) == []
 
 
-def test_day_that_was_moved_is_followed_when_its_own_date_is_over() -> None:
+def test_moved_day_is_reconciled_after_its_own_date_has_passed() -> None:
     order = cast.order()
     moved = edit_order.OccurrenceEdit(to_date=MONDAY + 2 * DAY, chair_time=dt.time(18))
     edit_order.change_occurrence(order_id=order.pk, pattern_date=MONDAY, edit=moved, by=system(), at=NOW)

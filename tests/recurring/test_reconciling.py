@@ -67,7 +67,7 @@ def test_day_that_is_as_planned_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("status", [OccurrenceStatus.HELD, OccurrenceStatus.SKIPPED, OccurrenceStatus.CLOSED])
-def test_day_without_service_is_not_made_and_called_off_where_it_was(status: OccurrenceStatus) -> None:
+def test_day_without_service_is_not_created_or_is_cancelled(status: OccurrenceStatus) -> None:
     wanted = both(occurrence(status=status))
 
     assert reconciliation.steps(wanted, {}, now=NOW) == []
@@ -160,7 +160,7 @@ def test_nobody_is_moved_to_a_time_that_has_passed() -> None:
         (both(occurrence()), (), []),
     ],
 )
-def test_what_a_person_changed_stays_unless_told_otherwise_or_the_rider_stays_away(
+def test_customized_rides_stay_unless_overwritten_or_rider_away(
     wanted: dict[reconciliation.Key, DesiredLeg], overwrite: Any, expected: list[str]
 ) -> None:
     found = reconciliation.steps(wanted, of_both(customized=True), now=NOW, overwrite=overwrite)

@@ -82,7 +82,7 @@ def only(found: Sequence[Occurrence]) -> Occurrence:
 # Clock changes, case by case
 
 
-def test_a_monday_pickup_keeps_its_wall_time_over_the_change_to_summer_time() -> None:
+def test_monday_pickup_retains_wall_time_into_daylight_time() -> None:
     # Adding seven days in UTC would bring 06:30.
     order = plan(frozenset({0}), "06:15", of_times={"pickup_time": clock("05:30")})
 
@@ -92,7 +92,7 @@ def test_a_monday_pickup_keeps_its_wall_time_over_the_change_to_summer_time() ->
     assert [one.pickup_at.astimezone(NEW_YORK).time() for one in found] == [clock("05:30"), clock("05:30")]
 
 
-def test_a_monday_pickup_keeps_its_wall_time_over_the_change_to_winter_time() -> None:
+def test_monday_pickup_retains_wall_time_into_standard_time() -> None:
     order = plan(frozenset({0}), "06:15", of_times={"pickup_time": clock("05:30")})
 
     found = listed(order, "2026-10-26", "2026-11-02")
@@ -100,7 +100,7 @@ def test_a_monday_pickup_keeps_its_wall_time_over_the_change_to_winter_time() ->
     assert [one.pickup_at for one in found] == [utc("2026-10-26T09:30"), utc("2026-11-02T10:30")]
 
 
-def test_a_time_that_clocks_skip_moves_forward_by_the_gap_and_is_marked() -> None:
+def test_skipped_clock_time_moves_by_the_gap_and_is_marked() -> None:
     one = only(listed(plan(EVERY_DAY, "02:30"), "2026-03-08", "2026-03-08"))
 
     assert one.chair_at == utc("2026-03-08T07:30")
@@ -115,7 +115,7 @@ def test_a_time_that_comes_twice_is_the_first_and_not_marked() -> None:
     assert not one.moved_by_clock_change
 
 
-def test_driving_and_treatment_are_real_time_on_the_day_the_clocks_change() -> None:
+def test_drive_and_treatment_take_real_time_on_clock_change_day() -> None:
     # From 00:30 to 03:30 on the wall it is four hours.
     order = plan(EVERY_DAY, "00:30", of_times={"stay": minutes(240), "lead": minutes(60)})
 
@@ -126,14 +126,14 @@ def test_driving_and_treatment_are_real_time_on_the_day_the_clocks_change() -> N
     assert one.chair_at - one.pickup_at == dt.timedelta(hours=1)
 
 
-def test_a_night_on_the_machine_ends_an_hour_later_on_the_wall_in_spring() -> None:
+def test_overnight_treatment_ends_an_hour_later_in_spring() -> None:
     one = only(listed(plan(EVERY_DAY, "20:00", of_times={"stay": minutes(480)}), "2026-03-07", "2026-03-07"))
 
     assert one.return_at == utc("2026-03-08T09:00")
     assert one.return_at.astimezone(NEW_YORK).time() == clock("05:00")
 
 
-def test_days_are_those_of_the_facility_and_the_first_one_is_not_lost() -> None:
+def test_days_are_facility_days_and_the_first_is_included() -> None:
     # At 01:30Z on 3 March it is still 2 March where the chair stands.
     now = utc("2026-03-03T01:30")
 
@@ -210,7 +210,7 @@ def test_a_pickup_later_than_the_chair_is_on_the_evening_before() -> None:
         ("01:30", "03:15", 30, "2026-03-08T06:30", False),
     ],
 )
-def test_a_jump_between_pickup_and_chair_leaves_time_for_the_drive(
+def test_clock_jump_between_pickup_and_chair_leaves_drive_time(
     pickup: str, chair: str, lead: int, expected: str, jumps: bool
 ) -> None:
     order = plan(EVERY_DAY, chair, of_times={"pickup_time": clock(pickup), "lead": minutes(lead)})
@@ -232,7 +232,7 @@ def test_a_marked_jump_may_be_that_of_either_way() -> None:
 # What happens to single days
 
 
-def test_a_moved_day_keeps_its_name_and_moves_both_ways_with_its_chair() -> None:
+def test_moved_day_retains_pattern_date_and_shifts_both_legs() -> None:
     of_times = {"pickup_time": clock("05:30"), "return_time": clock("11:00")}
     moved = {day("2026-11-25"): Shift(day("2026-11-24"), chair_time=clock("05:15"))}
 
@@ -307,7 +307,7 @@ def test_holds_go_by_the_day_of_service_and_skips_by_the_pattern() -> None:
     ]
 
 
-def test_days_of_service_list_what_moved_into_them_in_the_order_of_times() -> None:
+def test_service_days_include_days_moved_in_sorted_by_time() -> None:
     order = plan(
         EVERY_DAY,
         shifts={

@@ -22,7 +22,7 @@ from tests.recurring.cast import DATES, both
 
 @pytest.mark.parametrize("status", [RideStatus.SCHEDULED, RideStatus.ASSIGNED])
 @pytest.mark.django_db(transaction=True)
-def test_order_that_is_resumed_waits_for_a_ride_that_is_being_reopened(status: RideStatus) -> None:
+def test_resume_waits_for_a_ride_that_is_being_reopened(status: RideStatus) -> None:
     order = cast.order()
     ride = cast.rides(order, leg_type="outbound")[2]
     if status is RideStatus.ASSIGNED:

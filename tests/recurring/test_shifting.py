@@ -60,7 +60,7 @@ def _there(order: StandingOrder, day: dt.date) -> Ride:
     return Ride.objects.get(occurrence_key=f"{order.pk}:{day}:outbound", status="scheduled")
 
 
-def test_shift_moves_the_rides_of_its_cohort_which_stay_the_same_rides(centre: Facility) -> None:
+def test_shift_moves_its_cohort_and_preserves_ride_ids(centre: Facility) -> None:
     tts, mwf = cast.order(centre, of=TTS), cast.order(centre)
     before, others = _there(tts, THANKSGIVING), cast.rides(mwf)
 
@@ -109,7 +109,7 @@ def test_shift_that_was_never_applied_is_simply_gone(centre: Facility) -> None:
     assert CalendarShift.objects.count() == 0
 
 
-def test_closed_day_calls_its_rides_off_and_undoing_books_it_anew(centre: Facility) -> None:
+def test_closed_day_cancels_rides_and_undo_books_them_again(centre: Facility) -> None:
     order = cast.order(centre, of=TTS)
     everything = cast.live(order)
     shift = _enter(centre, to_date=None)
@@ -200,7 +200,7 @@ def test_preview_of_a_closed_day_has_nothing_that_it_becomes(centre: Facility) -
     assert (move.order, move.after, move.conflicting_ride_id) == (order, None, None)
 
 
-def test_preview_names_the_way_there_alone_where_there_is_no_way_back(centre: Facility) -> None:
+def test_preview_lists_only_outbound_without_return_trip(centre: Facility) -> None:
     cast.order(centre, of=TTS | {"return_mode": "none"})
 
     (move,) = _preview(_enter(centre))
@@ -259,7 +259,7 @@ def test_shift_that_cannot_be_is_refused_by_its_field(
         ({"from_date": FRIDAY, "to_date": THANKSGIVING - DAY, "applies_to": "mwf"}, set()),
     ],
 )
-def test_shift_that_lands_on_a_shifted_day_of_the_same_people_is_refused(
+def test_shift_onto_a_shifted_day_of_same_riders_is_refused(
     centre: Facility, asked: dict[str, Any], fields: set[str]
 ) -> None:
     _enter(centre)

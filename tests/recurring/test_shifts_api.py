@@ -85,7 +85,7 @@ def test_shift_is_applied_and_taken_back(api: TokenClient, centre: Facility) -> 
     assert error_of(api.post(f"{path}/undo"))["code"] == "RULE_VIOLATION"
 
 
-def test_shift_that_was_never_applied_is_gone_when_it_is_taken_back(api: TokenClient, centre: Facility) -> None:
+def test_unapplied_shift_is_deleted_when_undone(api: TokenClient, centre: Facility) -> None:
     path = _entered(api, centre)
 
     shown = api.post(f"{path}/undo").json()
@@ -135,7 +135,7 @@ def test_preview_of_a_closed_day_becomes_nothing(api: TokenClient, centre: Facil
     assert (move["after"], move["hasConflict"]) == (None, False)
 
 
-def test_preview_names_no_time_of_a_way_back_that_there_is_none_of(api: TokenClient, centre: Facility) -> None:
+def test_preview_has_no_return_time_without_return_trip(api: TokenClient, centre: Facility) -> None:
     cast.order(centre, of=TTS | {"return_mode": "none"})
 
     (move,) = api.get(f"{_entered(api, centre)}/preview").json()["data"]
@@ -156,7 +156,7 @@ def test_ride_in_the_way_that_is_out_of_reach_is_not_named(centre: Facility) -> 
     assert (move["hasConflict"], move["conflictingRideId"]) == (True, None)
 
 
-def test_shifts_of_a_facility_are_listed_latest_first_page_by_page(api: TokenClient, centre: Facility) -> None:
+def test_facility_shifts_are_paginated_latest_first(api: TokenClient, centre: Facility) -> None:
     for first, to in (("2026-11-26", "2026-11-25"), ("2026-12-24", "2026-12-23"), ("2026-12-31", "2026-12-30")):
         _enter(api, centre, fromDate=first, toDate=to)
     _enter(api, cast.dialysis_centre())
@@ -212,7 +212,7 @@ def test_same_key_enters_one_shift(api: TokenClient, centre: Facility) -> None:
         ({"reason": "Thanksgiving"}, ["reason"]),
     ],
 )
-def test_shift_that_cannot_be_is_refused_by_its_field_and_nothing_is_kept(
+def test_invalid_shift_is_refused_by_field_and_not_saved(
     api: TokenClient, centre: Facility, given: dict[str, Any], fields: list[str]
 ) -> None:
     before = state()
@@ -223,7 +223,7 @@ def test_shift_that_cannot_be_is_refused_by_its_field_and_nothing_is_kept(
     assert state() == before
 
 
-def test_shift_without_a_day_to_move_to_has_to_say_that_it_closes(api: TokenClient, centre: Facility) -> None:
+def test_shift_without_target_day_must_declare_closure(api: TokenClient, centre: Facility) -> None:
     response = api.post(f"/api/facilities/{centre.pk}/calendar-shifts", {"fromDate": "2026-11-26"})
 
     assert fields_of(response) == ["toDate"]
@@ -256,7 +256,7 @@ def test_shift_whose_day_has_come_stays(api: TokenClient, centre: Facility) -> N
     assert error_of(api.post(f"/api/calendar-shifts/{shift.pk}/undo"))["code"] == "RULE_VIOLATION"
 
 
-def test_shifts_are_for_those_who_arrange_schedules_of_the_facility(api: TokenClient, centre: Facility) -> None:
+def test_shifts_require_schedule_rights_at_the_facility(api: TokenClient, centre: Facility) -> None:
     path = _entered(api, centre)
     provider = factories.TransportProviderFactory.create()
     elsewhere = api_with(TokenRole.FULL_ACCESS, facility_ids=[factories.FacilityFactory.create().pk])

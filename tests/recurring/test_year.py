@@ -164,7 +164,7 @@ def _foreseen(patients: list[Patient]) -> Clinic:
 
 @pytest.mark.untraced
 @pytest.mark.django_db(transaction=True)
-def test_year_that_is_lived_day_by_day_is_the_year_that_was_foreseen() -> None:
+def test_year_generated_day_by_day_matches_the_forecast() -> None:
     patients = _patients()
 
     lived, foreseen = _lived(patients).rides(), _foreseen(patients).rides()
