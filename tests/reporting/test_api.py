@@ -379,7 +379,7 @@ def test_rides_behind_a_figure_page_by_page(api: TokenClient, month: legs.Cast) 
     assert found == [str(ride.pk) for ride in expected]
 
 
-def test_rides_of_a_denominator_name_the_measures_of_the_numerator(api: TokenClient, month: legs.Cast) -> None:
+def test_rides_of_denominator_list_numerator_measures(api: TokenClient, month: legs.Cast) -> None:
     rows = read(api, f"rides?{PERIOD}&kpi=pickupOnTimeRate&limit=100")["data"]
 
     assert sum("arrived_on_time" in row["measures"] for row in rows) == 36

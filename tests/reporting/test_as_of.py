@@ -26,7 +26,7 @@ from tests.reporting.test_api import AS_OF, PERIOD, read
         (f"breakdown?{PERIOD}", views, "breakdown"),
     ],
 )
-def test_figures_are_not_said_to_know_what_came_while_they_were_read(
+def test_as_of_excludes_changes_made_while_reading(
     api: TokenClient, monkeypatch: pytest.MonkeyPatch, path: str, module: Any, reads: str
 ) -> None:
     legs.write(MONTH[0], legs.cast())

@@ -63,7 +63,7 @@ def test_ride_says_by_what_it_counts(month: legs.Cast) -> None:
     assert (row.service_date, row.facility_id, row.pickup_at) == (late.service_date, late.facility_id, late.pickup_at)
 
 
-def test_ride_of_a_denominator_says_whether_the_numerator_counts_it(month: legs.Cast) -> None:
+def test_denominator_ride_says_if_the_numerator_counts_it(month: legs.Cast) -> None:
     one = KPI_BY_KEY["pickupOnTimeRate"]
 
     page = rides_behind(

@@ -82,7 +82,7 @@ def test_point_of_a_trend_opens_to_its_rides(api: TokenClient, month: legs.Cast,
     assert len(read(api, f"rides?{PERIOD}&{point}")["data"]) == count
 
 
-def test_figures_of_longer_periods_and_of_no_facility_open_to_nothing(api: TokenClient, month: legs.Cast) -> None:
+def test_long_periods_and_no_facility_have_no_drill_down(api: TokenClient, month: legs.Cast) -> None:
     Ride.objects.filter(pk=Ride.objects.values_list("pk")[:1]).update(facility=None)
     rollups.rebuild(first=dt.date(2026, 11, 1), last=dt.date(2026, 11, 30), discard_closed=True, at=NOW)
 
@@ -118,7 +118,7 @@ def _ended(what: str, code: str) -> QuerySet[Ride, UUID]:
     return Ride.objects.filter(reason_code__in=[code, *own]).values_list("pk", flat=True)
 
 
-def test_every_type_of_exceptions_opens_to_the_rides_that_had_them(api: TokenClient, month: legs.Cast) -> None:
+def test_every_exception_type_drills_down_to_its_rides(api: TokenClient, month: legs.Cast) -> None:
     counted = read(api, f"breakdown?{PERIOD}&dimension=exception_type")["data"]
 
     assert counted
@@ -129,7 +129,7 @@ def test_every_type_of_exceptions_opens_to_the_rides_that_had_them(api: TokenCli
         assert had.count() == one["amount"]
 
 
-def test_every_status_of_a_day_opens_to_its_rides_and_so_do_its_reasons(api: TokenClient, month: legs.Cast) -> None:
+def test_daily_statuses_and_reasons_drill_down_to_their_rides(api: TokenClient, month: legs.Cast) -> None:
     days = [read(api, f"daily-summary?date=2026-11-{day:02}") for day in (2, 5)]
 
     for body in days:

@@ -223,7 +223,7 @@ def month_of_one(db: None) -> legs.Cast:
     return cast
 
 
-def test_breakdown_by_facility_and_provider_comes_by_name_and_opens(supervisor: Client, three: list[legs.Cast]) -> None:
+def test_facility_and_provider_rows_sort_by_name_and_drill_down(supervisor: Client, three: list[legs.Cast]) -> None:
     for cast, name in zip(three, ("Zeta", "Yard", "Xeno"), strict=True):
         cast.driver.provider.name = name
         cast.driver.provider.save()

@@ -188,9 +188,7 @@ def test_every_figure_matches_the_golden_month(month: legs.Cast) -> None:
     } == PARTS
 
 
-def test_ride_that_was_ended_by_mistake_counts_as_what_it_was_corrected_to(
-    month: legs.Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_corrected_ending_counts_only_as_corrected(month: legs.Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was ended it is in no figure any more: nothing is left of it, on no side."""
     monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)  # inside the transaction that a test is
     (corrected,) = [leg for leg in MONTH if any(trouble.code == "false_alarm" for trouble in leg.troubles)]

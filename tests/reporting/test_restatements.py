@@ -195,7 +195,7 @@ def test_rides_of_other_providers_are_no_causes_to_a_provider(late: Ride, cast: 
     assert (own["rideIds"], none) == ([str(late.pk)], [])
 
 
-def test_provider_whose_own_figures_are_as_closed_hears_of_no_change(late: Ride, cast: legs.Cast) -> None:
+def test_provider_with_unchanged_figures_sees_no_restatement(late: Ride, cast: legs.Cast) -> None:
     other = legs.cast()
     there = legs.write(MONTH[0], dataclasses.replace(cast, driver=other.driver, vehicle=other.vehicle))
     rollups.rebuild(first=there.service_date, last=there.service_date, discard_closed=True, at=NOW)

@@ -254,7 +254,7 @@ def test_change_taken_back_leaves_one_reading(casts: list[legs.Cast]) -> None:
     assert (Restatement.objects.count(), differing()) == (2, [])
 
 
-def test_ride_moved_out_of_a_closed_day_is_still_in_what_was_closed(casts: list[legs.Cast]) -> None:
+def test_ride_moved_out_of_closed_day_remains_in_closed_figures(casts: list[legs.Cast]) -> None:
     ride = ride_changes.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")
     keep_up()
 
@@ -278,7 +278,7 @@ def test_ride_whose_zone_changes_leaves_the_day_it_was_on(casts: list[legs.Cast]
     assert differing() == []
 
 
-def test_ride_told_of_after_closing_is_in_the_current_reading_alone(casts: list[legs.Cast]) -> None:
+def test_ride_reported_after_closing_is_only_in_live_figures(casts: list[legs.Cast]) -> None:
     keep_up()
 
     ride_changes.tell(legs.write(MONTH[0], casts[0]), "ride.scheduled")

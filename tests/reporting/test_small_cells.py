@@ -88,7 +88,7 @@ def test_whole_is_hidden_where_no_other_row_can_be() -> None:
     assert total["incidentRate"].suppressed is True
 
 
-def test_hidden_rows_that_are_few_together_take_another_with_them(month: legs.Cast) -> None:
+def test_small_hidden_rows_hide_another_row_with_them(month: legs.Cast) -> None:
     # One ride each at two facilities: without the 6 hidden, the whole would tell both.
     some = legs.cast()
     for leg in MONTH[:6]:

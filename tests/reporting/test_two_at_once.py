@@ -85,7 +85,7 @@ def test_change_that_commits_late_is_in_the_figures() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_waiting_for_the_oldest_transaction_it_would_be_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_waiting_for_oldest_transaction_rows_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)
 
     documented = documented_around_a_slow_writer(lambda: None)
