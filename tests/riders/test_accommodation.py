@@ -242,7 +242,7 @@ def test_override_with_null_returns_to_the_default() -> None:
     assert changed == EMPTY
 
 
-def test_override_without_oxygen_forgets_how_much_and_from_where_unless_it_says_so() -> None:
+def test_override_without_oxygen_clears_its_details() -> None:
     shape = accommodation.complete({"oxygen": {"uses": True, "litersPerMinute": 2, "source": "own_tank"}})
 
     without = accommodation.overridden(shape, {"oxygen": {"uses": False}})

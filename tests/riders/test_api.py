@@ -49,7 +49,7 @@ def test_registered_rider_is_shown_whole(hospital_api: TokenClient, hospital: Fa
 
 
 @pytest.mark.django_db
-def test_least_body_makes_a_rider_and_says_null_where_nothing_is_known(hospital_api: TokenClient) -> None:
+def test_minimal_body_creates_rider_with_nulls_for_unknown(hospital_api: TokenClient) -> None:
     shown = hospital_api.post(URL, {"firstName": "Orla", "lastName": "Canary"}).json()
 
     nulls = {key for key, value in shown.items() if value is None}
@@ -105,7 +105,7 @@ def test_list_is_paged_newest_first_and_filtered(hospital_api: TokenClient, hosp
 
 
 @pytest.mark.django_db
-def test_duplicate_external_id_names_the_rider_and_equal_names_are_a_hint(hospital_api: TokenClient) -> None:
+def test_duplicate_external_id_conflicts_equal_name_is_a_hint(hospital_api: TokenClient) -> None:
     known = hospital_api.post(URL, {**BODY, "externalIds": [MRN]}).json()
 
     taken = hospital_api.post(URL, {**BODY, "externalIds": [{"system": "epic", "value": "0"}, MRN]})
@@ -119,7 +119,7 @@ def test_duplicate_external_id_names_the_rider_and_equal_names_are_a_hint(hospit
 
 
 @pytest.mark.django_db
-def test_patch_tells_null_from_absent_merges_objects_and_replaces_lists(hospital_api: TokenClient) -> None:
+def test_patch_applies_null_merges_objects_and_replaces_lists(hospital_api: TokenClient) -> None:
     made = hospital_api.post(URL, FULL_BODY).json()
     made.pop("possibleDuplicates")
     change = {
@@ -277,7 +277,7 @@ def test_change_of_standing_lists_the_rides_to_decide_about(
 
 
 @pytest.mark.django_db
-def test_who_reaches_every_facility_decides_about_the_rides_of_all(api: TokenClient) -> None:
+def test_unbound_caller_gets_all_affected_rides_to_decide(api: TokenClient) -> None:
     rider = RiderFactory.create()
     rides = [RideFactory.create(rider=rider, pickup_at=PICKUP + dt.timedelta(hours=hours)) for hours in (0, 3)]
 

@@ -69,7 +69,7 @@ def test_refusal_says_which_level_it_takes() -> None:
     assert refusal.value.code.name == "PHI_NOT_PERMITTED"
 
 
-def test_masked_codes_are_shown_in_part_and_written_by_full_alone() -> None:
+def test_masked_codes_are_partly_shown_and_need_full_to_write() -> None:
     disclosure.require(Phi.LIMITED, ["medicaidId"])
     with pytest.raises(disclosure.PhiNotPermitted):
         disclosure.require_to_write(Phi.LIMITED, ["medicaidId"])

@@ -19,7 +19,7 @@ from tests.riders.rows import DRAFT, HOME, MRN, everything
 
 
 @pytest.mark.django_db
-def test_register_writes_the_rider_their_needs_their_facility_and_one_audit_row(
+def test_register_writes_rider_needs_facility_and_audit_row(
     planner: Principal, hospital: Facility, now: dt.datetime
 ) -> None:
     draft = {
@@ -72,7 +72,7 @@ def test_payer_codes_are_sealed_in_the_row(planner: Principal, now: dt.datetime)
 
 
 @pytest.mark.django_db
-def test_registering_again_suggests_duplicates_within_reach_alone(
+def test_registering_again_suggests_duplicates_within_reach(
     planner: Principal, outsider: Principal, now: dt.datetime
 ) -> None:
     def register(by: Principal, **columns: Any) -> services.Registered:
@@ -102,9 +102,7 @@ def test_names_alone_never_match(planner: Principal, hospital: Facility, now: dt
 
 
 @pytest.mark.django_db
-def test_external_id_matches_and_opens_the_rider_to_the_booking_facility(
-    supervisor: Principal, now: dt.datetime
-) -> None:
+def test_external_id_match_adds_rider_to_booking_facility(supervisor: Principal, now: dt.datetime) -> None:
     first, second = FacilityFactory.create_batch(2)
     draft = {**DRAFT, "external_ids": [MRN], "facility_ids": [first.pk]}
     known = services.register(draft=draft, by=supervisor, at=now).rider
@@ -121,7 +119,7 @@ def test_external_id_matches_and_opens_the_rider_to_the_booking_facility(
 
 
 @pytest.mark.django_db
-def test_external_id_of_a_rider_out_of_reach_neither_matches_nor_tells_whose_it_is(
+def test_external_id_out_of_reach_conflicts_without_holder(
     planner: Principal, outsider: Principal, now: dt.datetime
 ) -> None:
     services.register(draft={**DRAFT, "external_ids": [MRN]}, by=outsider, at=now)

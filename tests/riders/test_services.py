@@ -44,7 +44,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("changes", "field"), IMPOSSIBLE)
-def test_impossible_values_are_refused_by_name_and_leave_no_trace(
+def test_invalid_values_are_refused_by_name_and_leave_no_trace(
     planner: Principal, rider: Rider, now: dt.datetime, changes: dict[str, Any], field: str
 ) -> None:
     before = everything()
@@ -168,9 +168,7 @@ def test_unbound_caller_may_take_every_facility_away(
 
 
 @pytest.mark.django_db
-def test_status_takes_a_reason_and_a_new_one_drops_the_old_reason_and_period(
-    planner: Principal, rider: Rider, now: dt.datetime
-) -> None:
+def test_new_status_replaces_old_reason_and_period(planner: Principal, rider: Rider, now: dt.datetime) -> None:
     def standing() -> tuple[Any, ...]:
         rider.refresh_from_db()
         return rider.status, rider.status_reason, rider.status_from, rider.status_until
