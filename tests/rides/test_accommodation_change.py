@@ -55,7 +55,7 @@ def change(rider: Rider, needs: dict[str, Any], by: Principal, **options: Any) -
     return accommodation_change.change_accommodation(rider_id=rider.pk, needs=needs, by=by, at=NOW, **options)
 
 
-def test_ride_of_a_series_takes_them_over_and_goes_on_following_it(rider: Rider, dispatcher: Principal) -> None:
+def test_series_ride_takes_new_needs_and_stays_as_generated(rider: Rider, dispatcher: Principal) -> None:
     ride = ride_of(rider, occurrence_key="1:2026-11-20:outbound", occurrence_state="as_generated")
 
     change(rider, WHEELCHAIR, dispatcher)
@@ -145,9 +145,7 @@ def test_way_back_follows_the_new_return_mobility(rider: Rider, dispatcher: Prin
     assert (lying.accommodation["mobility"], lying.spaces_stretcher) == ("stretcher", 1)
 
 
-def test_crew_that_no_longer_fits_stays_under_an_exception_until_the_needs_fit_again(
-    rider: Rider, dispatcher: Principal
-) -> None:
+def test_misfit_driver_stays_with_exception_until_needs_fit(rider: Rider, dispatcher: Principal) -> None:
     ride = ride_of(rider)
     driver, vehicle = fit_pair()
     factories.put_driver_on(ride, driver=driver, vehicle=vehicle)
@@ -212,7 +210,7 @@ def test_refusals_leave_no_trace(rider: Rider, outsider: Principal, dispatcher: 
     assert everything() == before
 
 
-def test_api_answers_the_version_in_force_and_the_rides_it_touched(rider: Rider) -> None:
+def test_api_returns_current_version_and_changed_rides(rider: Rider) -> None:
     ride = ride_of(rider)
     factories.put_driver_on(ride)
     api = api_with(TokenRole.EHR_INTEGRATOR, facility_ids=[ride.facility_id])

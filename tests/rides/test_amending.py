@@ -73,7 +73,7 @@ def test_what_stays_the_same_is_no_change(ride: Ride, planner: Principal) -> Non
     assert Event.objects.count() == 1
 
 
-def test_stop_merges_key_by_key_and_a_new_address_drops_the_old_place(ride: Ride, planner: Principal) -> None:
+def test_stop_merges_by_key_and_new_address_drops_coordinates(ride: Ride, planner: Principal) -> None:
     amend(ride, planner, dropoff={"instructions": "side door", "contact": {"name": "Ida"}})
     amend(ride, planner, dropoff={"contact": {"phone": "+13125550177"}})
     ride.refresh_from_db()
@@ -190,9 +190,7 @@ def test_each_status_lets_its_own_fields_change(status: RideStatus, dispatcher: 
             assert [detail.field for detail in refused.value.details] == [editing.wire_name(name)]
 
 
-def test_change_that_the_vehicle_cannot_meet_opens_an_exception_and_its_return_settles_it(
-    ride: Ride, dispatcher: Principal
-) -> None:
+def test_unmet_change_opens_exception_and_reverting_resolves_it(ride: Ride, dispatcher: Principal) -> None:
     driver = factories.DriverFactory.create()
     vehicle = factories.VehicleFactory.create(provider=driver.provider)
     for type_ in ("driver_license", "exclusion_check_oig", "background_check", "mvr"):
@@ -297,7 +295,7 @@ def test_caller_who_cannot_book_cannot_change(ride: Ride) -> None:
         ({"external_ids": (ExternalName("epic", "1"),)}, ("ride.updated", ["externalIds"]), "as_generated"),
     ],
 )
-def test_person_who_changes_a_ride_of_a_series_marks_it_as_theirs_and_a_name_for_it_changes_nothing(
+def test_person_changes_customize_series_ride_but_not_its_names(
     ride: Ride, planner: Principal, changes: dict[str, Any], event: tuple[str, list[str]], state: str
 ) -> None:
     Ride.objects.update(occurrence_key="1:2026-11-20:outbound", occurrence_state="as_generated")

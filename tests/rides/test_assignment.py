@@ -122,7 +122,7 @@ def test_hard_violations_refuse_whatever_is_overridden(dispatcher: Principal) ->
     assert everything() == before
 
 
-def test_credential_that_lapses_before_the_day_of_the_ride_refuses(dispatcher: Principal) -> None:
+def test_credential_expiring_before_ride_day_refuses_assignment(dispatcher: Principal) -> None:
     ride = factories.RideFactory.create()
     vehicle = fit_vehicle()
     driver = factories.DriverFactory.create(provider=vehicle.provider)

@@ -75,7 +75,7 @@ def test_booking_costs_nine_queries_and_a_savepoint(
         booking.book(draft=draft(hospital, rider), by=planner, at=now)
 
 
-def test_ride_keeps_a_snapshot_of_the_profile_with_its_own_changes_marked(
+def test_ride_snapshots_the_profile_and_marks_its_overrides(
     hospital: Facility, rider: Rider, planner: Principal, now: dt.datetime
 ) -> None:
     factories.AccommodationProfileFactory.create(rider=rider, number=4, mobility="wheelchair", load_minutes=8)
@@ -126,7 +126,7 @@ def test_booking_that_breaks_a_soft_rule_becomes_a_request(
         ({"authorization_number": "A1", "authorization_expires_on": dt.date(2026, 11, 20)}, []),
     ],
 )
-def test_payer_who_requires_an_authorization_gets_one_or_a_question(
+def test_missing_payer_authorization_becomes_review_reason(
     payment: dict[str, Any],
     questions: list[str],
     hospital: Facility,
@@ -202,7 +202,7 @@ def test_discharge_names_every_key_it_lacks(
     assert_nothing_booked()
 
 
-def test_discharge_is_time_critical_ready_at_pickup_and_seals_the_key(
+def test_discharge_is_time_critical_and_encrypts_access_codes(
     hospital: Facility, rider: Rider, planner: Principal, now: dt.datetime
 ) -> None:
     details = {
@@ -315,7 +315,7 @@ def test_second_ride_at_the_same_time_needs_a_word(
     assert list(Ride.objects.all()) == [first]
 
 
-def test_second_ride_at_the_same_time_is_booked_when_wanted_or_when_the_first_is_over(
+def test_overlap_is_booked_when_allowed_or_after_first_ride(
     hospital: Facility, rider: Rider, planner: Principal, now: dt.datetime
 ) -> None:
     booking.book(draft=draft(hospital, rider), by=planner, at=now)
@@ -393,7 +393,7 @@ def test_outsider_can_name_neither_facility_nor_rider(
     assert_nothing_booked()
 
 
-def test_caller_without_the_scope_or_bound_to_a_provider_cannot_book(
+def test_caller_without_scope_or_bound_to_provider_cannot_book(
     hospital: Facility, rider: Rider, now: dt.datetime
 ) -> None:
     fleet_admin = factories.principal(UserRole.FLEET_ADMIN)

@@ -76,7 +76,7 @@ def test_caller_bound_to_no_certain_facility_names_one(reach: int, hospital: Fac
     assert refused_field(draft(hospital, rider, pickup=HOME, dropoff=ELSEWHERE), planner) == "facilityId"
 
 
-def test_ride_between_homes_without_a_facility_keeps_the_service_levels_of_all(
+def test_ride_without_facility_uses_default_service_levels(
     hospital: Facility, rider: Rider, dispatcher: Principal
 ) -> None:
     asked = draft(hospital, rider, pickup=HOME, dropoff=ELSEWHERE)
@@ -105,7 +105,7 @@ def test_heavy_rider_waits_for_a_vehicle_built_for_it(
     assert ride.review_reasons == questions
 
 
-def test_refusal_of_another_constraint_is_not_taken_for_a_taken_reference(hospital: Facility, rider: Rider) -> None:
+def test_other_constraint_is_not_reported_as_taken_reference(hospital: Facility, rider: Rider) -> None:
     ride = factories.RideFactory.build(
         facility=hospital,
         rider=rider,
@@ -178,9 +178,7 @@ def test_membership_of_the_payer_is_replaced_sealed(
     assert b"M-77" not in bytes(ride.payer_member_id_encrypted or b"")
 
 
-def test_stop_that_leaves_a_facility_for_an_address_forgets_the_facility(
-    hospital: Facility, rider: Rider, planner: Principal
-) -> None:
+def test_stop_changed_to_an_address_drops_the_facility(hospital: Facility, rider: Rider, planner: Principal) -> None:
     asked = draft(hospital, rider, pickup=HOME, dropoff={"facilityId": str(hospital.pk)})
     ride = booking.book(draft=asked, by=planner, at=factories.NOW).ride
 
@@ -212,7 +210,7 @@ def test_discharge_is_ready_when_it_is_said_to_be_or_picked_up(
     assert kept == {"unit": "4 West", "expectedReadyAt": ready or "2026-11-20T20:00:00Z"}
 
 
-def test_ride_of_a_reference_is_found_for_people_whoever_booked_it(dispatcher: Principal) -> None:
+def test_reference_search_for_people_covers_every_client(dispatcher: Principal) -> None:
     clients = factories.ApiClientFactory.create_batch(2)
     rides = [factories.RideFactory.create(client=client, client_reference="R-1") for client in clients]
     factories.RideFactory.create(client_reference="R-2")

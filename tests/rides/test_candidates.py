@@ -30,7 +30,7 @@ def seen(place: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("count", [1, 30])
-def test_list_asks_the_same_number_of_queries_however_many_drivers(
+def test_list_query_count_is_independent_of_driver_count(
     dispatcher: Principal, django_assert_max_num_queries: Callable[..., Any], count: int
 ) -> None:
     ride = factories.RideFactory.create()
@@ -46,7 +46,7 @@ def test_list_asks_the_same_number_of_queries_however_many_drivers(
     assert len(listed) == count
 
 
-def test_nearest_fitting_driver_comes_first_and_refused_ones_last(dispatcher: Principal) -> None:
+def test_nearest_suitable_driver_is_first_and_refused_last(dispatcher: Principal) -> None:
     ride = factories.RideFactory.create()
     far, _ = fit_pair(**seen(FAR))
     near, _ = fit_pair(**seen(NEAR))

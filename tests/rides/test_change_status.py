@@ -24,7 +24,7 @@ ELSEWHERE = {Action.ASSIGN, Action.REASSIGN}
 
 @pytest.mark.parametrize("target", list(RideStatus), ids=str)
 @pytest.mark.parametrize("source", list(RideStatus), ids=str)
-def test_every_pair_of_statuses_is_allowed_as_designed_or_leaves_nothing(
+def test_every_status_pair_follows_design_or_changes_nothing(
     source: RideStatus, target: RideStatus, dispatcher: Principal
 ) -> None:
     ride = ride_in(source)

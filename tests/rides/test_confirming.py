@@ -124,7 +124,7 @@ def test_api_refuses_as_a_booking_does(api: TokenClient, now: dt.datetime) -> No
 
 
 @pytest.mark.django_db(transaction=True)
-def test_request_is_not_promised_beside_a_ride_that_is_just_being_booked() -> None:
+def test_request_is_not_confirmed_beside_concurrent_booking() -> None:
     ride = asked_for()
 
     def confirm_it() -> str:

@@ -53,7 +53,7 @@ def test_rescue_vehicle_has_an_odometer_of_its_own(dispatcher: Principal) -> Non
     assert say(ride, RideStatus.COMPLETED, dispatcher, odometer=Decimal("120.0")).odometer_end == Decimal("120.0")
 
 
-def test_batch_tells_the_reading_at_the_pickup_from_the_one_at_the_end(dispatcher: Principal) -> None:
+def test_batch_separates_pickup_and_final_odometer_readings(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.ARRIVED)
     boarded = (MilestoneReport(type="boarded", occurred_at=BOARDED),)
     readings: dict[str, Any] = {"odometer_start": Decimal("10.0"), "odometer": Decimal("14.2")}
@@ -222,7 +222,7 @@ def test_batch_that_boards_takes_what_was_signed_at_the_pickup(dispatcher: Princ
     assert (ride.status, ride.signatures) == ("unfulfilled", [SIGNED])
 
 
-def test_estimate_is_kept_shown_and_told_when_it_moves_by_five_minutes(dispatcher: Principal) -> None:
+def test_eta_is_stored_and_announced_after_five_minute_moves(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.ASSIGNED)
     eta = factories.PICKUP - 5 * MINUTE
     say(ride, RideStatus.EN_ROUTE, dispatcher, at=DEPARTED, occurred_at=DEPARTED, eta_pickup=eta)
@@ -239,7 +239,7 @@ def test_estimate_is_kept_shown_and_told_when_it_moves_by_five_minutes(dispatche
     assert Ride.objects.get(pk=ride.pk).eta_pickup_at is None
 
 
-def test_estimate_after_the_window_is_an_exception_until_it_is_back_in_it(dispatcher: Principal) -> None:
+def test_eta_after_window_is_an_exception_until_back_inside(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.EN_ROUTE)
 
     say(ride, RideStatus.EN_ROUTE, dispatcher, at=DEPARTED, eta_pickup=ride.window_ends_at + MINUTE)

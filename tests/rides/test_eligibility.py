@@ -327,7 +327,7 @@ def test_two_rides_of_one_driver_must_not_meet(other: RideSlot, found: list[str]
     assert codes(needs(), taken) == found
 
 
-def test_conflict_of_driver_and_vehicle_with_one_ride_is_told_once() -> None:
+def test_driver_and_vehicle_conflict_with_one_ride_is_one_error() -> None:
     other = errand(ride_id=OTHER_RIDE, driver_id=DRIVER, vehicle_id=VEHICLE)
 
     found = violations(needs(), driver(errands=(other,)), vehicle(errands=(other,)))

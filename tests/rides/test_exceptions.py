@@ -48,7 +48,7 @@ def test_worse_opening_sharpens_the_first_one(late: RideException, ride: Ride, d
     assert (ride.open_exception_count, ride.max_exception_severity, ride.version) == (1, "critical", 3)
 
 
-def test_what_is_for_information_is_told_as_such_until_somebody_has_to_act(dispatcher: Principal) -> None:
+def test_info_exception_is_noted_until_its_severity_rises(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.SCHEDULED)
     for severity in (ExceptionSeverity.INFO, ExceptionSeverity.WARNING, ExceptionSeverity.CRITICAL):
         exceptions.open_exception(

@@ -44,13 +44,13 @@ def test_the_drive_between_rides_takes_its_time() -> None:
     assert 15 <= second <= 20
 
 
-def test_who_is_at_the_door_is_not_late_any_more_and_what_is_over_counts_nothing() -> None:
+def test_arrived_driver_is_not_late_and_ended_ride_is_ignored() -> None:
     over, there = Leg(errand(-90, -60), over=True), Leg(errand(-30, 5), there=True)
 
     assert _late(over, there) == [0, 0]
 
 
-def test_rides_that_share_the_vehicle_do_not_wait_for_one_another() -> None:
+def test_rides_sharing_the_vehicle_do_not_delay_each_other() -> None:
     legs = [Leg(errand(0, 60, dropoff=THERE)), Leg(errand(20, 70))]
 
     assert _late(*legs) == [0, 0]

@@ -58,7 +58,7 @@ def test_wait_before_a_no_show_depends_on_the_pickup(changed: dict[str, object],
     [(-10, 4, True), (-10, 5, False), (7, 11, True), (7, 12, False)],
     ids=["early, too short", "early, waited from pickup time", "late, too short", "late, waited from arrival"],
 )
-def test_firm_ride_waits_from_the_later_of_arrival_and_pickup_time(arrived: int, waited: int, refused: bool) -> None:
+def test_firm_ride_waits_from_later_of_arrival_and_pickup_time(arrived: int, waited: int, refused: bool) -> None:
     given = facts(arrived_at=PICKUP + arrived * MINUTE, at=PICKUP + waited * MINUTE)
 
     assert fails(Guard.WAITED_LONG_ENOUGH, given) is refused

@@ -45,7 +45,7 @@ def counted(ride: Ride, type_: str) -> list[tuple[dt.datetime, bool, bool]]:
     return list(rows.values_list("occurred_at", "edited", "voided"))
 
 
-def test_departure_that_is_reported_after_the_arrival_closes_the_gap(dispatcher: Principal) -> None:
+def test_departure_reported_after_arrival_closes_the_gap(dispatcher: Principal) -> None:
     ride = arrived_without_a_departure(dispatcher)
     known = len(events_of(ride))
 
@@ -138,7 +138,7 @@ def test_ended_ride_keeps_what_is_recorded(dispatcher: Principal) -> None:
     assert traces(ride) == before
 
 
-def test_moment_that_the_ride_never_came_to_is_refused_after_its_end(dispatcher: Principal) -> None:
+def test_milestone_never_reached_is_refused_after_the_ending(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.CANCELLED)  # before anybody set out
     before = traces(ride)
 

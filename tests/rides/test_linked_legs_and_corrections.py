@@ -69,7 +69,7 @@ def test_later_leg_is_cancelled_where_the_facility_wants_it(dispatcher: Principa
 
 
 @pytest.mark.parametrize("policy", ["hold", "cancel"])
-def test_driver_out_of_whose_reach_the_later_leg_lies_may_still_end_the_ride(policy: str, db: None) -> None:
+def test_driver_can_end_ride_with_later_leg_out_of_reach(policy: str, db: None) -> None:
     outbound, later = trip_of_two(policy)
     provider_id = factories.put_driver_on(outbound).provider_id
     scopes = SCOPES_OF_TOKEN[TokenRole.DISPATCH_PARTNER]
@@ -88,7 +88,7 @@ def test_driver_out_of_whose_reach_the_later_leg_lies_may_still_end_the_ride(pol
     assert (later.status, held) == {"hold": ("scheduled", 1), "cancel": ("cancelled", 0)}[policy]
 
 
-def test_note_of_a_leg_that_ended_with_another_is_formatted_when_read(api: TokenClient, dispatcher: Principal) -> None:
+def test_end_note_of_linked_leg_is_formatted_when_read(api: TokenClient, dispatcher: Principal) -> None:
     outbound, later = trip_of_two("cancel")
     report = report_to(RideStatus.CANCELLED, reason_code="rider_ill")
     service.change_status(ride_id=outbound.pk, report=report, by=dispatcher, at=factories.NOW)
@@ -198,7 +198,7 @@ def test_correction_asks_about_the_ride_the_driver_has_by_now(ended: RideStatus,
     )
 
 
-def test_driver_suspended_meanwhile_comes_back_under_an_exception(supervisor: Principal) -> None:
+def test_driver_suspended_meanwhile_returns_with_exception(supervisor: Principal) -> None:
     ride = ride_in(RideStatus.CANCELLED)
     Driver.objects.filter(rides=ride).update(activation="suspended", activation_reason="Licence revoked.")
 
@@ -229,7 +229,7 @@ def test_correction_releases_the_leg_that_was_held(supervisor: Principal) -> Non
     assert (held.status, held.resolution_code, later.open_exception_count) == ("resolved", "false_alarm", 0)
 
 
-def test_correction_asks_about_the_leg_that_was_cancelled_with_it(supervisor: Principal) -> None:
+def test_correction_opens_exception_on_leg_cancelled_with_it(supervisor: Principal) -> None:
     outbound, later = trip_of_two("cancel")
     later_at = factories.NOW + dt.timedelta(hours=1)
     cancelled = report_to(RideStatus.CANCELLED, reason_code="rider_ill")
@@ -254,7 +254,7 @@ def test_correction_asks_about_the_leg_that_was_cancelled_with_it(supervisor: Pr
     assert service.change_status(ride_id=later.pk, report=reopened, by=supervisor, at=later_at).status == "scheduled"
 
 
-def test_correction_leaves_legs_alone_that_ended_for_reasons_of_their_own(supervisor: Principal) -> None:
+def test_correction_ignores_legs_that_ended_independently(supervisor: Principal) -> None:
     outbound, later = trip_of_two("cancel")
     cancelled = report_to(RideStatus.CANCELLED, reason_code="rider_ill")
     reopened = report_to(RideStatus.SCHEDULED, note="Well again.")

@@ -135,7 +135,7 @@ def test_change_of_needs_beside_a_move_waits(monkeypatch: pytest.MonkeyPatch, fa
     assert (moved.pickup_at, moved.accommodation["mobility"]) == (factories.PICKUP + HOUR, "wheelchair")
 
 
-def test_change_of_needs_beside_a_move_deadlocks_when_the_ride_is_locked_first(
+def test_needs_change_beside_move_deadlocks_if_ride_locks_first(
     monkeypatch: pytest.MonkeyPatch, facility: Facility
 ) -> None:
     lock_rider = booking.locked_rider
@@ -149,7 +149,7 @@ def test_change_of_needs_beside_a_move_deadlocks_when_the_ride_is_locked_first(
     assert race_of_change_and_move(monkeypatch, facility, within=OUT_OF_ORDER) == ["deadlock", "done"]
 
 
-def test_bulk_booking_locks_riders_that_it_names_as_other_systems_do(facility: Facility) -> None:
+def test_bulk_booking_locks_riders_named_by_external_id(facility: Facility) -> None:
     mrn = {"system": "urn:epic:mrn", "value": "M-1"}
     named = {"first_name": "Orla", "last_name": "Canary", "facility_ids": [facility.pk], "external_ids": [mrn]}
     known = riders.register(draft=named, by=system(), at=factories.NOW).rider

@@ -42,7 +42,7 @@ def test_ride_of_a_series_has_a_successor_once_it_was_called_off(
         assert successor.update(occurrence_key=KEY) == 1
 
 
-def test_ride_that_was_called_off_stays_so_while_its_successor_lives(supervisor: Principal) -> None:
+def test_cancelled_ride_cannot_reopen_while_successor_is_active(supervisor: Principal) -> None:
     ride = ride_in(RideStatus.CANCELLED, occurrence_key=KEY)
     successor = ride_in(RideStatus.SCHEDULED, occurrence_key=KEY)
     before = traces(ride)
@@ -85,7 +85,7 @@ def test_other_refusals_of_the_database_pass(supervisor: Principal) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_ride_that_is_reopened_as_its_successor_is_made_waits_for_it() -> None:
+def test_reopening_waits_for_successor_that_is_being_created() -> None:
     ride = ride_in(RideStatus.CANCELLED, occurrence_key=KEY)
     successor = ride_in(RideStatus.SCHEDULED)
 

@@ -204,7 +204,7 @@ def test_partner_answers_offers_made_to_it_alone(ride: Ride, dispatcher: Princip
     assert taken.pk == mine.pk
 
 
-def test_offered_ride_is_shown_to_the_provider_that_may_take_it_while_it_may(
+def test_offered_ride_is_visible_to_its_provider_until_declined(
     ride: Ride, dispatcher: Principal, api_as: Callable[..., TokenClient]
 ) -> None:
     offer = offered(ride, dispatcher)

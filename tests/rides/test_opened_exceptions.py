@@ -67,7 +67,7 @@ def test_ride_that_is_booked_beside_another_waits_for_a_decision(
     assert RideException.objects.get().status == "open"  # a person closes it
 
 
-def test_ride_that_may_stand_beside_another_and_does_not_opens_nothing(
+def test_allowed_duplicate_without_overlap_opens_no_exception(
     hospital: Facility, rider: Rider, dispatcher: Principal
 ) -> None:
     back = ReturnLeg(pickup_at=factories.PICKUP + 180 * MINUTE)
@@ -78,7 +78,7 @@ def test_ride_that_may_stand_beside_another_and_does_not_opens_nothing(
     assert not RideException.objects.exists()
 
 
-def test_way_back_that_is_booked_beside_another_ride_is_the_one_that_waits(
+def test_return_trip_overlapping_a_ride_opens_the_exception(
     hospital: Facility, rider: Rider, dispatcher: Principal
 ) -> None:
     later = factories.PICKUP + 180 * MINUTE
@@ -106,7 +106,7 @@ def test_ride_that_is_moved_beside_another_waits_for_a_decision(
     assert only(second) == ("duplicate_ride", "warning", "amend", {"rideIds": [str(first.pk)]})
 
 
-def test_request_that_is_confirmed_beside_another_ride_waits_for_a_decision(
+def test_request_confirmed_despite_overlap_opens_exception(
     hospital: Facility, rider: Rider, dispatcher: Principal
 ) -> None:
     first = booking.book(draft=draft(hospital, rider), by=dispatcher, at=NOW).ride
@@ -122,7 +122,7 @@ def discharge(hospital: Facility, rider: Rider, accept_by: str | None, **more: A
     return draft(hospital, rider, service_type="hospital_discharge", discharge=details, **more)
 
 
-def test_discharge_that_would_come_after_the_intake_is_told_at_booking(
+def test_discharge_predicted_after_intake_is_flagged_at_booking(
     hospital: Facility, rider: Rider, dispatcher: Principal
 ) -> None:
     early = booking.book(draft=discharge(hospital, rider, None), by=dispatcher, at=NOW).ride
@@ -161,7 +161,7 @@ def test_change_of_something_else_leaves_it(hospital: Facility, rider: Rider, di
     ("service_type", "late", "severity"),
     [("therapy", 0, None), ("therapy", 16, "warning"), ("dialysis", 15, "warning"), ("dialysis", 16, "critical")],
 )
-def test_estimate_by_which_the_appointment_is_missed_is_an_exception_until_it_is_not(
+def test_eta_missing_the_appointment_is_exception_until_in_time(
     service_type: str, late: int, severity: str | None, dispatcher: Principal
 ) -> None:
     chair_at = factories.PICKUP + 60 * MINUTE
@@ -205,7 +205,7 @@ def test_rider_who_is_picked_up_is_expected_by_when_that_was(dispatcher: Princip
     [(0, "resolved", "recovered_on_time"), (1, "open", "recovered_late")],
     ids=["in time", "late"],
 )
-def test_arrival_in_time_settles_it_and_a_late_one_when_the_ride_is_over(
+def test_late_to_appointment_resolves_on_arrival_or_completion(
     reached: int, at_the_door: str, code: str, dispatcher: Principal
 ) -> None:
     ride = ride_in(RideStatus.EN_ROUTE, appointment_at=ARRIVED_DROPOFF, estimated_minutes=40)
@@ -268,9 +268,7 @@ def test_patient_on_board_has_left_the_hospital(hospital: Facility, rider: Rider
 
 
 @pytest.mark.parametrize(("meters", "opened"), [(250, False), (252, True)])
-def test_arrival_that_is_reported_from_elsewhere_questions_the_address(
-    meters: int, opened: bool, dispatcher: Principal
-) -> None:
+def test_arrival_reported_far_away_opens_address_problem(meters: int, opened: bool, dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.EN_ROUTE)
 
     say(ride, RideStatus.ARRIVED, dispatcher, occurred_at=ARRIVED, place=place(meters, of=ride.pickup))
@@ -317,7 +315,7 @@ def test_better_word_on_the_same_moment_settles_it(dispatcher: Principal) -> Non
     assert exceptions_of(ride) == [("address_problem", "resolved")]
 
 
-def test_drop_off_that_is_reported_from_elsewhere_outlives_the_ride(dispatcher: Principal) -> None:
+def test_drop_off_reported_far_away_stays_open_after_the_ride(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.IN_PROGRESS)
 
     say(ride, RideStatus.COMPLETED, dispatcher, occurred_at=DROPPED_OFF, place=place(900, of=ride.dropoff))
@@ -367,7 +365,7 @@ def test_reason_of_an_ending_reports_the_incident(
         assert events_of(ride)[-3:] == ["ride.unfulfilled", "ride.exception", "ride.exception"]
 
 
-def test_incident_stays_for_a_person_when_the_ending_is_corrected(supervisor: Principal) -> None:
+def test_incident_remains_open_when_ending_is_corrected(supervisor: Principal) -> None:
     ride = ride_in(RideStatus.EN_ROUTE)
     say(ride, RideStatus.UNFULFILLED, supervisor, reason_code="accident")
 

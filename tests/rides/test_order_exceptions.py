@@ -67,7 +67,7 @@ def test_exception_of_an_order_is_told_with_ids_and_codes_alone(hospital: Facili
     }
 
 
-def test_opening_it_again_brings_it_up_to_date_and_is_told_when_that_is_news(hospital: Facility) -> None:
+def test_reopening_updates_the_exception_and_announces_changes(hospital: Facility) -> None:
     rider = factories.RiderFactory.create(facility=hospital)
     first = opened(hospital, rider=rider, details={"days": 1})
     same = opened(hospital, rider=rider, details={"days": 1})
@@ -80,7 +80,7 @@ def test_opening_it_again_brings_it_up_to_date_and_is_told_when_that_is_news(hos
     assert told() == [("standing_order.exception", number, "open") for number in (1, 2, 3)]
 
 
-def test_orders_and_types_have_exceptions_of_their_own_and_what_is_settled_may_open_again(hospital: Facility) -> None:
+def test_exceptions_are_per_order_and_type_and_can_reopen(hospital: Facility) -> None:
     first = opened(hospital)
     exceptions.settle_on_order(ORDER, CONFLICT, by=system(), at=NOW, code=ResolutionCode.RECOVERED_ON_TIME)
 
@@ -123,7 +123,7 @@ def test_people_claim_it_and_close_it(hospital: Facility, dispatcher: Principal)
     ]
 
 
-def test_it_is_worked_on_within_the_facility_and_never_by_a_provider(
+def test_order_exception_is_within_facility_never_for_providers(
     hospital: Facility, outsider: Principal, dispatcher: Principal
 ) -> None:
     exception = opened(hospital)
@@ -144,7 +144,7 @@ def test_it_is_worked_on_within_the_facility_and_never_by_a_provider(
     assert (exception.status, exception.version) == ("open", 1)
 
 
-def test_exception_is_about_a_ride_or_an_order_and_one_is_unsettled(hospital: Facility) -> None:
+def test_exception_has_ride_or_order_and_one_is_unsettled(hospital: Facility) -> None:
     of_order, ride = opened(hospital), factories.RideFactory.create()
     other = opened(hospital, order=UUID(int=1))
     rows = RideException.objects.filter(pk=of_order.pk)

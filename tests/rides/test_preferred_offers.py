@@ -90,7 +90,7 @@ def test_who_is_employed_gone_or_has_no_vehicle_is_not_asked() -> None:
     assert standing(ride) == {}
 
 
-def test_against_whom_something_stands_is_asked_at_the_step_where_nothing_does() -> None:
+def test_driver_with_conflict_gets_offer_once_it_is_gone() -> None:
     driver = _driver()
     ride = _wish(released(), driver)
     Driver.objects.filter(pk=driver.pk).update(excluded_rider_ids=[ride.rider_id])
@@ -104,7 +104,7 @@ def test_against_whom_something_stands_is_asked_at_the_step_where_nothing_does()
     assert _asked(ride) == [(driver.pk, "offered", NOW + 15 * MINUTE)]
 
 
-def test_step_of_the_facility_counts_and_firm_discharges_are_offered_ahead() -> None:
+def test_facility_steps_apply_and_firm_discharges_offer_early() -> None:
     driver = _driver()
     later = _wish(released(), driver)
     assert later.facility is not None

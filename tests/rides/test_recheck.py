@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
     ids=["driver", "vehicle", "credentials"],
 )
 @pytest.mark.parametrize(("days", "severity"), [(1, "warning"), (0, "critical")])
-def test_crew_that_may_not_be_on_the_road_is_no_question_of_the_riders_needs(
+def test_driver_not_allowed_on_road_is_credential_lapse(
     model: Any, change: dict[str, Any], violation: str, days: int, severity: str, dispatcher: Principal
 ) -> None:
     ride = factories.RideFactory.create(companions={})

@@ -25,7 +25,7 @@ from tests.rides.status_calls import AT, report_to, traces
 pytestmark = pytest.mark.django_db
 
 
-def test_ending_is_not_dated_before_what_the_ride_has_been_through(dispatcher: Principal) -> None:
+def test_ending_cannot_predate_milestones_of_the_ride(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.EN_ROUTE)
     before = traces(ride)
     backdated = report_to(
@@ -48,7 +48,7 @@ def test_ending_is_not_dated_before_what_the_ride_has_been_through(dispatcher: P
     ],
     ids=["first", "later", "earlier than known", "not a device"],
 )
-def test_last_place_that_a_device_reported_is_where_the_driver_is(
+def test_last_device_location_becomes_the_driver_location(
     source: str, seen_before: dt.datetime | None, lat: str | None, dispatcher: Principal
 ) -> None:
     ride = ride_in(RideStatus.ASSIGNED)
@@ -100,7 +100,7 @@ def test_request_of_a_rider_who_has_died_is_not_confirmed(dispatcher: Principal)
     assert traces(ride) == before
 
 
-def test_status_call_that_takes_the_driver_off_leaves_one_row_in_the_trail(dispatcher: Principal) -> None:
+def test_status_report_that_unassigns_leaves_one_audit_row(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.EN_ROUTE)
 
     service.change_status(

@@ -162,9 +162,7 @@ def test_leg_that_nobody_rode_is_in_nobodys_way(hospital: Facility, rider: Rider
     assert Ride.objects.get(pk=booked.return_ride.pk).pickup_at == factories.PICKUP - HOUR
 
 
-def test_request_is_asked_again_when_the_rider_needs_something_else(
-    hospital: Facility, rider: Rider, planner: Principal
-) -> None:
+def test_request_is_reviewed_again_when_needs_change(hospital: Facility, rider: Rider, planner: Principal) -> None:
     factories.VehicleFactory.create()
     Facility.objects.update(lead_time_minutes=600)
     ride = booking.book(draft=draft(hospital, rider), by=planner, at=NOW).ride

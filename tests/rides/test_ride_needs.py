@@ -40,14 +40,14 @@ def test_minutes_of_a_stop_stand_for_those_of_the_rider(
     assert errand.span.ends_at - errand.span.starts_at == (load + 30 + unload) * MINUTE
 
 
-def test_rider_on_board_takes_as_long_to_get_out_as_the_place_needs() -> None:
+def test_rider_on_board_unloads_in_minutes_of_the_stop() -> None:
     dropoff = factories.stop(loadMinutes=25)
     ride = ride_in(RideStatus.IN_PROGRESS, accommodation=SLOW, estimated_minutes=30, dropoff=dropoff)
 
     assert errand_of(ride, at=BOARDED).span.ends_at == BOARDED + 55 * MINUTE
 
 
-def test_rider_who_changes_vehicles_on_the_way_takes_their_own_minutes_to_get_in() -> None:
+def test_rider_transferred_en_route_boards_in_own_minutes() -> None:
     stops = {"pickup": factories.stop(loadMinutes=20), "dropoff": factories.stop(loadMinutes=25)}
     ride = ride_in(RideStatus.IN_PROGRESS, accommodation=SLOW, **stops)
 

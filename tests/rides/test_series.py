@@ -184,7 +184,7 @@ def test_late_days_open_an_exception_and_the_others_none(hospital: Facility, rid
     )
 
 
-def test_ways_back_on_call_are_estimated_and_expire_at_the_end_of_their_day(
+def test_will_call_returns_are_estimated_and_expire_that_day(
     hospital: Facility, rider: Rider, planner: Principal
 ) -> None:
     answers = book_set(dialysis(hospital, rider, return_leg=ReturnLeg()), hospital, planner, [0, 120])
@@ -294,7 +294,7 @@ def test_riders_are_locked_in_the_order_of_their_ids(rider: Rider) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_booking_waits_for_a_set_of_the_same_rider_and_sees_its_rides() -> None:
+def test_booking_waits_for_concurrent_series_and_sees_its_rides() -> None:
     hospital = factories.FacilityFactory.create()
     rider = factories.RiderFactory.create(facility=hospital)
     asked = draft(hospital, rider)

@@ -74,9 +74,7 @@ def test_refused_day_is_in_nobodys_way(hospital: Facility, rider: Rider, planner
     assert booked_ids([booked]) == list(Ride.objects.exclude(pk=in_the_way.pk).values_list("pk", flat=True))
 
 
-def test_ended_rides_other_riders_and_rides_out_of_reach_are_in_nobodys_way(
-    hospital: Facility, rider: Rider, planner: Principal
-) -> None:
+def test_irrelevant_rides_do_not_block_the_series(hospital: Facility, rider: Rider, planner: Principal) -> None:
     other = factories.RiderFactory.create(facility=hospital)
     factories.RideFactory.create(facility=hospital, rider=other)
     factories.RideFactory.create(rider=rider)
@@ -103,7 +101,7 @@ def test_ended_rides_other_riders_and_rides_out_of_reach_are_in_nobodys_way(
         ({"status": "inactive"}, [True, True, True]),
     ],
 )
-def test_rider_is_refused_on_the_days_on_which_booking_refuses_them(
+def test_rider_is_refused_on_days_when_booking_refuses_them(
     columns: dict[str, Any], booked: list[bool], hospital: Facility, rider: Rider, planner: Principal
 ) -> None:
     Rider.objects.update(**columns)

@@ -72,7 +72,7 @@ def test_ride_is_aborted_with_the_rider_on_board_alone(status: RideStatus, reaso
 
 @pytest.mark.parametrize("status", [RideStatus.ASSIGNED, RideStatus.EN_ROUTE, RideStatus.ARRIVED], ids=str)
 @pytest.mark.parametrize("reason", ["authorization_missing", "weather_suspension", "late_notice"])
-def test_ride_with_a_driver_fails_for_reasons_of_the_provider_alone(
+def test_ride_with_driver_fails_only_for_provider_reasons(
     reason: str, status: RideStatus, dispatcher: Principal
 ) -> None:
     ReasonCode.objects.create(
@@ -179,7 +179,7 @@ def test_fault_judged_otherwise_is_taken_from_the_call(api: TokenClient) -> None
     assert Ride.objects.get().fault == "facility"
 
 
-def test_release_taken_back_restores_the_window_that_the_appointment_set(dispatcher: Principal) -> None:
+def test_retracted_release_restores_appointment_window(dispatcher: Principal) -> None:
     pickup_at, chair_at = factories.PICKUP, factories.PICKUP + dt.timedelta(hours=1)
     ride = ride_in(
         RideStatus.SCHEDULED,
@@ -199,7 +199,7 @@ def test_release_taken_back_restores_the_window_that_the_appointment_set(dispatc
     assert ride.window_starts_at < ride.window_ends_at < pickup_at + dt.timedelta(minutes=15)
 
 
-def test_claim_repeated_shows_the_exception_and_is_recorded_as_a_look(api: TokenClient) -> None:
+def test_repeated_acknowledge_shows_exception_and_audits_a_read(api: TokenClient) -> None:
     ride = factories.RideFactory.create()
     late = exceptions.open_exception(ride, ExceptionType.LATE_PICKUP, by=system(), at=factories.NOW, detected_by="test")
     url = f"/api/ride-exceptions/{late.pk}/acknowledge"
@@ -233,7 +233,7 @@ def test_steps_count_where_nothing_leads_round_them(stop: dict[str, Any], steps:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_due_offer_on_a_ride_that_is_being_changed_waits_for_the_next_run() -> None:
+def test_due_offer_on_a_locked_ride_waits_for_the_next_run() -> None:
     ride, (driver, vehicle) = factories.RideFactory.create(), fit_pair(employment="contractor")
     offer = assignment.assign(
         ride_id=ride.pk, driver_id=driver.pk, vehicle_id=vehicle.pk, offer=True, by=system(), at=factories.NOW

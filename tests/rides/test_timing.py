@@ -29,7 +29,7 @@ def utc(*parts: int) -> dt.datetime:
     return dt.datetime(*parts, tzinfo=dt.UTC)  # type: ignore[arg-type, misc]  # year to minute, spread
 
 
-def test_wall_time_is_kept_on_both_sides_of_the_change_to_summer_time() -> None:
+def test_wall_time_is_equal_before_and_after_spring_change() -> None:
     before = local_instant(dt.date(2026, 3, 2), dt.time(5, 30), zone=NEW_YORK)
     after = local_instant(dt.date(2026, 3, 9), dt.time(5, 30), zone=NEW_YORK)
 
@@ -55,7 +55,7 @@ def test_treatment_over_the_change_is_elapsed_time() -> None:
     assert ready.astimezone(ZoneInfo(NEW_YORK)).time() == dt.time(5, 0)
 
 
-def test_treatment_lasts_four_and_a_half_hours_when_nothing_is_said() -> None:
+def test_treatment_defaults_to_four_and_a_half_hours() -> None:
     ready = timing.end_of_treatment(utc(2026, 11, 20, 12), treatment_minutes=None, post_treatment_minutes=None)
 
     assert ready == utc(2026, 11, 20, 16, 30)
@@ -94,7 +94,7 @@ def test_firm_ride_is_promised_by_the_end_of_its_window() -> None:
     assert (plan.promised_pickup_by, plan.will_call_expires_at) == (utc(2026, 11, 20, 20, 15), None)
 
 
-def test_will_call_leg_promises_nothing_and_expires_before_local_midnight() -> None:
+def test_will_call_has_no_promise_and_expires_before_midnight() -> None:
     plan = timing.schedule(utc(2026, 11, 21, 2), zone=CHICAGO, levels=LEVELS, will_call=True)
 
     assert plan.service_date == dt.date(2026, 11, 20)
@@ -110,9 +110,7 @@ def test_will_call_leg_promises_nothing_and_expires_before_local_midnight() -> N
         ((None, None, None), "America/Denver"),
     ],
 )
-def test_zone_comes_from_pickup_then_dropoff_then_owner_then_operator(
-    zones_given: tuple[str | None, ...], chosen: str
-) -> None:
+def test_zone_comes_from_pickup_dropoff_owner_then_operator(zones_given: tuple[str | None, ...], chosen: str) -> None:
     assert timing.first_zone(*zones_given, default="America/Denver") == chosen
 
 
@@ -143,7 +141,7 @@ def test_local_instant_keeps_the_wall_time_or_moves_it_forward(day: dt.date, clo
 
 
 @given(pickup_at=instants, zone=zones)
-def test_window_holds_the_pickup_and_will_call_never_expires_before_it(pickup_at: dt.datetime, zone: str) -> None:
+def test_window_contains_pickup_and_will_call_expires_after_it(pickup_at: dt.datetime, zone: str) -> None:
     plan = timing.schedule(pickup_at, zone=zone, levels=LEVELS, will_call=True, arrive_by=pickup_at)
 
     assert plan.window.starts_at <= pickup_at <= plan.window.ends_at

@@ -202,9 +202,7 @@ CLOSING = dt.datetime(2026, 11, 20, 23, tzinfo=dt.UTC)  # 17:00 in Chicago
     [(CLOSING - HOUR, None, (WARNING, 1)), (CLOSING, (WARNING, 1), (CRITICAL, 2))],
     ids=["an hour before closing", "at closing"],
 )
-def test_leg_that_nobody_releases_is_told_of_before_its_facility_closes(
-    moment: dt.datetime, before: Any, after: Any
-) -> None:
+def test_unreleased_leg_is_flagged_before_its_facility_closes(moment: dt.datetime, before: Any, after: Any) -> None:
     by = terms(closes_at=CLOSING)
 
     assert at_boundary(will_call(), "will_call_unactivated", moment, past=False, by=by) == (before, after)
@@ -239,7 +237,7 @@ def test_closing_is_an_hour_of_the_wall_on_both_change_over_days(day: dt.date, u
         (dt.date(2026, 11, 20), "2026-11-21T05:59:00Z"),
     ],
 )  # fmt: skip
-def test_leg_that_nobody_released_is_over_at_a_minute_to_midnight_of_the_wall(day: dt.date, over_at: str) -> None:
+def test_unreleased_leg_ends_a_minute_before_local_midnight(day: dt.date, over_at: str) -> None:
     pickup_at = opening_hours.local_instant(day, dt.time(15), zone="America/Chicago")
     leg = will_call(pickup_at=pickup_at, will_call_expires_at=timing.will_call_expires_at(pickup_at, "America/Chicago"))
     moment = dt.datetime.fromisoformat(over_at)
@@ -285,7 +283,7 @@ def test_request_is_late_as_well() -> None:
     assert found(ride("requested"), NOON + 16 * MINUTE) == {"late_pickup": (WARNING, 1)}
 
 
-def test_estimate_that_is_too_late_stands_at_once_and_counts_since_the_ride_was_asked_for() -> None:
+def test_late_eta_is_flagged_at_once_and_counts_from_request() -> None:
     late = ride("en_route", departed_at=NOON - HOUR, eta_pickup_at=NOON + 30 * MINUTE, appointment_at=NOON + HOUR,
                 estimated_minutes=40)  # fmt: skip
 
@@ -303,7 +301,7 @@ def test_arrival_at_the_drop_off_says_whether_the_rider_was_late(late: int, seve
     assert found(facts, arrived).get("late_to_appointment", (None, 0))[0] == severity
 
 
-def test_shorter_response_of_the_facility_counts_and_a_longer_one_leaves_the_promise() -> None:
+def test_shorter_facility_response_counts_but_not_a_longer_one() -> None:
     leg = will_call("assigned", ready_at=NOON)
 
     sooner, later = terms(response_minutes=30), terms(response_minutes=120)
@@ -336,7 +334,7 @@ def test_ended_ride_is_not_looked_at_again(status: str) -> None:
     assert first_look(ended) is None
 
 
-def test_what_the_rules_no_longer_say_is_settled_but_for_what_outlives_it() -> None:
+def test_cleared_findings_are_resolved_except_persistent_types() -> None:
     assert settles(X.LATE_PICKUP, "assigned")
     assert settles(X.MISSING_DOCUMENTATION, "in_progress")
     assert settles(X.MILESTONE_GAP, "in_progress")

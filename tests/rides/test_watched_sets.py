@@ -83,9 +83,7 @@ def test_nothing_is_read_of_rides_while_no_setting_has_changed(
         assert tick(NOW) == 0
 
 
-def test_setting_that_changes_beside_a_change_of_the_ride_is_followed_later(
-    hospital: Facility, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_change_on_locked_ride_is_applied_later(hospital: Facility, monkeypatch: pytest.MonkeyPatch) -> None:
     ride = released(facility=hospital, status=RideStatus.ASSIGNED)
     tick(NOW)
     Facility.objects.update(will_call_response_minutes=20)
@@ -117,7 +115,7 @@ def test_look_costs_the_same_for_many(count: int, django_assert_num_queries: Any
     assert RideException.objects.count() == count
 
 
-def test_ride_with_a_word_that_no_rule_can_read_is_in_the_way_of_no_other() -> None:
+def test_ride_with_unreadable_value_does_not_block_others() -> None:
     broken = ride_in(RideStatus.ASSIGNED, discharge={"receiving": {"acceptBy": "soon"}}, next_check_at=NOW - 48 * HOUR)
     whole = ride_in(RideStatus.ASSIGNED)
 
@@ -128,7 +126,7 @@ def test_ride_with_a_word_that_no_rule_can_read_is_in_the_way_of_no_other() -> N
     assert fresh(broken).next_check_at == WINDOW_END + SECOND + 5 * MINUTE
 
 
-def test_ride_that_the_database_refuses_is_in_the_way_of_no_other() -> None:
+def test_ride_refused_by_the_database_does_not_block_others() -> None:
     broken, whole = ride_in(RideStatus.ASSIGNED), ride_in(RideStatus.ASSIGNED)
     taken = {"subject_type": "ride", "subject_id": broken.pk, "sequence": 2, "type": "ride.updated"}
     Event.objects.create(**taken, occurred_at=NOW, actor="system")  # its next event cannot be written
@@ -150,7 +148,7 @@ def test_more_rides_than_a_set_holds_are_looked_at_in_one_run(monkeypatch: pytes
     assert RideException.objects.count() == 5
 
 
-def test_a_run_looks_at_so_many_sets_and_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_checks_a_limited_number_of_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exception_monitor, "RIDES_AT_ONCE", 1)
     monkeypatch.setattr(exception_monitor, "SETS", 2)
     for _ in range(3):
@@ -159,7 +157,7 @@ def test_a_run_looks_at_so_many_sets_and_leaves_the_rest_to_the_next(monkeypatch
     assert [tick(WINDOW_END + SECOND), tick(WINDOW_END + SECOND)] == [2, 1]
 
 
-def test_ride_that_could_not_be_judged_and_is_no_longer_due_is_not_put_off() -> None:
+def test_failed_ride_no_longer_due_is_not_postponed() -> None:
     ride = ride_in(RideStatus.ASSIGNED)
 
     def fail() -> None:

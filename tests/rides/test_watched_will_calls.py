@@ -73,7 +73,7 @@ def test_will_call_is_counted_from_the_release(dispatcher: Principal, hospital: 
     assert told == ["dispatcher", "planner", "supervisor"]
 
 
-def test_ladder_tells_planners_then_supervisors_then_planners_again(hospital: Facility) -> None:
+def test_escalation_alerts_planners_supervisors_then_planners(hospital: Facility) -> None:
     ride = released(facility=hospital)
     told = []
 
@@ -93,7 +93,7 @@ def test_ladder_tells_planners_then_supervisors_then_planners_again(hospital: Fa
     assert alert.path == f"/console/rides/{ride.pk}/"
 
 
-def test_step_of_the_ladder_that_was_slept_over_is_told_all_the_same() -> None:
+def test_missed_escalation_step_still_raises_its_alert() -> None:
     released()
 
     tick(NOW + 50 * MINUTE)
@@ -175,7 +175,7 @@ def deliver(ride: Ride) -> None:
 EXPIRES = dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)
 
 
-def test_w3_rider_who_was_brought_and_never_released_is_not_forgotten(
+def test_w3_delivered_rider_without_release_is_not_forgotten(
     hospital: Facility, rider: Rider, dispatcher: Principal
 ) -> None:
     hospital.hours = [{"days": ["fri"], "opens": "06:00", "closes": "22:00"}]
@@ -204,7 +204,7 @@ def test_w3_rider_who_was_brought_and_never_released_is_not_forgotten(
 
 
 @pytest.mark.parametrize("assigned", [False, True], ids=["without a driver", "with a driver"])
-def test_leg_whose_rider_never_came_is_cancelled_at_the_end_of_the_day(
+def test_leg_of_rider_who_never_came_is_cancelled_at_day_end(
     assigned: bool, hospital: Facility, rider: Rider, dispatcher: Principal
 ) -> None:
     out, back = waiting_return(hospital, rider, dispatcher)
@@ -234,7 +234,7 @@ def test_leg_whose_rider_never_came_is_cancelled_at_the_end_of_the_day(
     assert not Assignment.objects.filter(ride=back, status="accepted").exists()
 
 
-def test_leg_whose_rider_may_still_be_on_the_way_there_is_not_cancelled(
+def test_leg_of_rider_possibly_en_route_is_not_cancelled(
     hospital: Facility, rider: Rider, dispatcher: Principal
 ) -> None:
     _, back = waiting_return(hospital, rider, dispatcher)
@@ -245,7 +245,7 @@ def test_leg_whose_rider_may_still_be_on_the_way_there_is_not_cancelled(
     assert standing(back)["rider_stranded_risk"] == "critical"
 
 
-def test_leg_that_is_released_while_its_end_is_being_written_goes_on(
+def test_leg_released_while_being_ended_continues(
     hospital: Facility, rider: Rider, dispatcher: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ride = booking.book(draft=draft(hospital, rider, will_call=True), by=dispatcher, at=NOW).ride
@@ -263,9 +263,7 @@ def test_leg_that_is_released_while_its_end_is_being_written_goes_on(
     assert fresh(ride).status == "scheduled"
 
 
-def test_decision_about_a_later_leg_is_to_keep_it_where_nobody_decides(
-    hospital: Facility, rider: Rider, dispatcher: Principal
-) -> None:
+def test_undecided_later_leg_is_retained_by_default(hospital: Facility, rider: Rider, dispatcher: Principal) -> None:
     out, back = waiting_return(hospital, rider, dispatcher)
     reporting.change_status(
         ride_id=out.pk, report=report_to(RideStatus.CANCELLED, reason_code="rider_ill"), by=dispatcher, at=NOW

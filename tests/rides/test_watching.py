@@ -68,7 +68,7 @@ def test_late_pickup_opens_once_and_is_told(hospital: Facility) -> None:
     }
 
 
-def test_late_pickup_gets_worse_in_its_place_and_is_settled_by_the_arrival(dispatcher: Principal) -> None:
+def test_late_pickup_escalates_in_place_and_arrival_resolves_it(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.EN_ROUTE, departed_at=PICKUP)
     tick(WINDOW_END + SECOND)
     very_late = WINDOW_END + 30 * MINUTE
@@ -86,7 +86,7 @@ def test_late_pickup_gets_worse_in_its_place_and_is_settled_by_the_arrival(dispa
     assert "late_pickup" not in standing(ride)
 
 
-def test_acknowledged_exception_that_gets_worse_stays_with_its_owner_and_wakes(dispatcher: Principal) -> None:
+def test_acknowledged_exception_escalates_with_owner_unsnoozed(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.ASSIGNED)
     tick(WINDOW_END + SECOND)
     exception = RideException.objects.get()
@@ -145,7 +145,7 @@ def test_ride_that_is_moved_is_late_no_more(dispatcher: Principal, hospital: Fac
     assert events_of(ride)[-3:] == ["ride.rescheduled", "ride.exception_resolved", "ride.exception_noted"]
 
 
-def test_what_a_person_closed_comes_back_when_it_gets_worse_and_not_before(dispatcher: Principal) -> None:
+def test_resolved_exception_reopens_only_when_it_escalates(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.ASSIGNED)
     tick(WINDOW_END + SECOND)
     exception = RideException.objects.get()
@@ -162,7 +162,7 @@ def test_what_a_person_closed_comes_back_when_it_gets_worse_and_not_before(dispa
     assert exceptions_of(ride) == [("late_pickup", "open"), ("late_pickup", "resolved")]
 
 
-def test_what_a_person_closed_comes_back_with_the_next_time_that_it_happens(dispatcher: Principal) -> None:
+def test_resolved_exception_reopens_on_next_occurrence(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.SCHEDULED)
     tick(PICKUP - HOUR)
     exceptions.resolve(

@@ -78,7 +78,7 @@ def test_way_back_begins_when_the_treatment_is_over(will_call: bool) -> None:
     assert AuditEntry.objects.get(action="rides.amend").subject_id == back.pk
 
 
-def test_delivery_says_that_the_rider_came_late_where_nothing_else_did() -> None:
+def test_late_delivery_alone_reschedules_the_return_trip() -> None:
     there, back = _journey()
 
     _complete(there, 25)

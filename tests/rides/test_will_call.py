@@ -49,9 +49,7 @@ def test_second_release_changes_nothing(dispatcher: Principal) -> None:
 
 
 @pytest.mark.parametrize("status", [RideStatus.EN_ROUTE, RideStatus.ARRIVED, RideStatus.IN_PROGRESS], ids=str)
-def test_second_release_changes_nothing_once_the_vehicle_is_on_its_way(
-    status: RideStatus, dispatcher: Principal
-) -> None:
+def test_second_release_changes_nothing_once_driver_has_left(status: RideStatus, dispatcher: Principal) -> None:
     released = {"ready_at": AT, "ready_source": "phone", "promised_pickup_by": AT + dt.timedelta(hours=1)}
     ride = ride_in(status, **WAITING, **released)
     before = Ride.objects.filter(pk=ride.pk).values().get()
@@ -188,7 +186,7 @@ def test_release_names_the_drivers_other_ride_and_is_not_refused(
     assert not RideException.objects.exists()
 
 
-def test_conflict_that_stood_before_the_release_is_not_named_again(dispatcher: Principal) -> None:
+def test_conflict_from_before_the_release_is_not_repeated(dispatcher: Principal) -> None:
     crew = fit_pair()
     on_the_road_at(crew, AT, dispatcher)
     waiting = factories.RideFactory.create(pickup_at=AT, **WAITING)
@@ -199,7 +197,7 @@ def test_conflict_that_stood_before_the_release_is_not_named_again(dispatcher: P
     assert Event.objects.get(type="ride.ready").data.get("violations") is None
 
 
-def test_release_of_a_ride_whose_driver_may_not_drive_opens_the_exception(dispatcher: Principal) -> None:
+def test_release_with_ineligible_driver_opens_exception(dispatcher: Principal) -> None:
     waiting = on_the_road_at(fit_pair(), AT + dt.timedelta(hours=5), dispatcher, **WAITING)
     Driver.objects.update(activation="inactive")
 

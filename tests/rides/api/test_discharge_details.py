@@ -32,7 +32,7 @@ def test_detail_is_emptied_by_a_merge_patch(change: dict[str, Any], left: dict[s
     assert {key: value for key, value in stored.items() if key != "expectedReadyAt"} == {**KEPT, **left}
 
 
-def test_day_until_which_a_certification_holds_is_kept_as_it_was_sent(api: TokenClient) -> None:
+def test_certification_valid_until_date_is_stored_as_sent(api: TokenClient) -> None:
     ride = factories.RideFactory.create(service_type="hospital_discharge", discharge=KEPT)
     pcs = {"required": True, "onFile": True, "validUntil": "2027-01-31"}
 

@@ -190,7 +190,7 @@ def test_list_costs_the_same_queries_for_any_number_of_rides(
 
 
 @pytest.mark.parametrize("sort", list(ride_list.SORTS))
-def test_walk_over_equal_keys_misses_and_repeats_nothing_while_rows_are_inserted(
+def test_cursor_over_equal_keys_is_stable_during_inserts(
     sort: str,
     api: TokenClient,
 ) -> None:

@@ -186,7 +186,7 @@ def test_round_trip_is_booked_in_one_call(api: TokenClient, rider: Rider, hospit
     assert back.pickup_at == dt.datetime(2026, 11, 21, 0, 50, tzinfo=dt.UTC)
 
 
-def test_ride_of_another_facility_is_as_absent_as_one_that_never_was(
+def test_ride_of_another_facility_is_like_an_unknown_ride(
     api_as: Callable[..., TokenClient],
 ) -> None:
     ride = factories.RideFactory.create()
@@ -353,7 +353,7 @@ def test_address_takes_more_than_no_phi(
 @pytest.mark.parametrize(
     ("level", "place", "note"), [("none", False, False), ("limited", True, False), ("full", True, True)]
 )
-def test_milestone_does_not_tell_where_the_rider_lives_to_those_who_may_not_know(
+def test_milestone_hides_rider_location_by_phi_level(
     level: str, place: bool, note: bool, api_as: Callable[..., TokenClient]
 ) -> None:
     ride = factories.RideFactory.create()
@@ -398,7 +398,7 @@ def test_change_is_a_merge_patch_on_the_version_read(api: TokenClient, rider: Ri
     assert api.get(url).json() == changed.json()
 
 
-def test_change_replaces_external_ids_and_what_vehicle_was_asked_for(api: TokenClient) -> None:
+def test_patch_replaces_external_ids_and_requested_vehicle_type(api: TokenClient) -> None:
     ride = factories.RideFactory.create()
     named = [{"system": "epic", "value": "E-2", "type": "encounter"}]
 
