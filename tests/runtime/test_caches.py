@@ -55,7 +55,7 @@ def test_redis_cache_is_shared_between_processes() -> None:
 
 @pytest.mark.broker
 @pytest.mark.skipif(not _answers(6379), reason="Redis does not answer on 127.0.0.1:6379")
-def test_place_in_redis_is_seen_by_all_processes_and_outlives_its_holder_by_the_lease_alone(
+def test_redis_slot_is_shared_and_expires_after_the_lease(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     owner, url = f"carelane-test-{uuid.uuid4().hex}", "redis://127.0.0.1:6379/15"

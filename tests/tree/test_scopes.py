@@ -33,7 +33,7 @@ def test_api_has_routes_without_a_trailing_slash() -> None:
     assert len(set(paths)) == len(paths)
 
 
-def test_everything_but_health_and_schema_is_an_action_of_a_viewset() -> None:
+def test_routes_except_health_and_schema_are_viewset_actions() -> None:
     others = {str(route.pattern) for route in ROUTES if route not in ACTIONS}
 
     assert others <= PLAIN
