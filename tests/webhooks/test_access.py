@@ -21,7 +21,7 @@ def caller(kind: Any = "user", **columns: Any) -> Principal:
     return Principal(kind=kind, id=uuid7(), role="", scopes=frozenset(), **columns)
 
 
-def test_token_sees_the_endpoints_of_its_client_and_people_see_all() -> None:
+def test_token_sees_endpoints_of_its_client_and_people_see_all() -> None:
     client = factories.ApiClientFactory.create()
     own, other = made.endpoint(client=client), made.endpoint()
     made.endpoint(client=client, deleted_at=NOW)
@@ -35,7 +35,7 @@ def test_token_sees_the_endpoints_of_its_client_and_people_see_all() -> None:
 
 
 @pytest.mark.parametrize("bound", ["facility_ids", "provider_ids"])
-def test_caller_with_bounds_sees_no_endpoint_that_reaches_further(bound: str) -> None:
+def test_bound_caller_sees_no_endpoint_beyond_its_bounds(bound: str) -> None:
     ids = [UUID(int=number) for number in (1, 2, 3)]
     inside, _, _ = (made.endpoint(**columns) for columns in _bounds(bound, [ids[:1], ids[1:], None]))
 
@@ -60,7 +60,7 @@ def test_jobs_are_seen_with_their_endpoints() -> None:
     assert [one.pk for one in seen] == [rows[0].pk]
 
 
-def test_deliveries_from_before_an_endpoint_was_bound_stay_out_of_reach() -> None:
+def test_deliveries_outside_bounds_of_endpoint_are_invisible() -> None:
     own, other = factories.FacilityFactory.create_batch(2)
     provider, elsewhere = factories.TransportProviderFactory.create_batch(2)
     endpoint = made.endpoint(facility_ids=[own.pk], provider_ids=[provider.pk])

@@ -19,7 +19,7 @@ def _through(state: CircuitState, *successes: bool, at: datetime = NOW, roll: fl
     return state
 
 
-def test_the_fifth_failure_in_a_row_opens_the_breaker_for_thirty_seconds() -> None:
+def test_fifth_failure_in_a_row_opens_breaker_for_30_seconds() -> None:
     four = _through(CircuitState(), *[FAILED] * 4)
     five = _through(four, FAILED)
 
@@ -53,7 +53,7 @@ def test_a_sample_is_forgotten_after_five_minutes() -> None:
     assert (later.sample_attempts, later.sample_failures) == (1, 1)
 
 
-def test_each_probe_that_fails_doubles_the_pause_up_to_a_quarter_of_an_hour() -> None:
+def test_failed_probes_double_the_pause_up_to_15_minutes() -> None:
     state, at, pauses = _through(CircuitState(), *[FAILED] * 5), NOW, []
     for _ in range(8):
         assert state.open_until is not None
@@ -69,7 +69,7 @@ def test_the_pause_has_a_jitter_of_a_fifth(roll: float, seconds: int) -> None:
     assert _through(CircuitState(), *[FAILED] * 5, roll=roll).open_until == NOW + seconds * SECOND
 
 
-def test_what_was_on_its_way_when_the_breaker_opened_does_not_open_it_further() -> None:
+def test_in_flight_failures_do_not_extend_an_open_breaker() -> None:
     state = _through(CircuitState(), *[FAILED] * 8)
 
     assert (state.open_count, state.open_until, state.failures) == (1, NOW + 30 * SECOND, 8)
@@ -96,9 +96,7 @@ def test_success_of_a_probe_closes_the_circuit() -> None:
         (9 * 24 * 60 * MINUTE, 3, 4),
     ],
 )
-def test_people_are_told_after_a_quarter_one_six_and_twenty_four_hours(
-    since: timedelta, failures: int, steps: int
-) -> None:
+def test_alerts_are_due_after_15_minutes_1_6_and_24_hours(since: timedelta, failures: int, steps: int) -> None:
     state = CircuitState()._replace(failing_since=NOW - since, failures_since_success=failures)
 
     assert due_alert_level(state, NOW) == steps
@@ -111,7 +109,7 @@ def test_a_lane_that_does_well_is_nothing_to_tell_of() -> None:
 
 
 @pytest.mark.parametrize(("days", "failures", "dead"), [(5, 50, True), (5, 49, False), (4.9, 500, False)])
-def test_five_days_without_success_and_fifty_failures_are_the_end(days: float, failures: int, dead: bool) -> None:
+def test_five_days_without_success_and_fifty_failures_are_dead(days: float, failures: int, dead: bool) -> None:
     state = CircuitState()._replace(failing_since=NOW - timedelta(days=days), failures_since_success=failures)
 
     assert is_dead(state, NOW) is dead

@@ -108,7 +108,7 @@ def test_a_breaker_that_has_opened_lets_one_probe_through() -> None:
     assert len(_claimed()) == 1
 
 
-def test_what_is_live_goes_before_retries_and_those_before_replays() -> None:
+def test_live_deliveries_precede_retries_and_then_replays() -> None:
     made.endpoint(max_in_flight=1)
     for _ in range(3):
         made.event()
@@ -150,7 +150,7 @@ def test_what_arrived_is_delivered_and_the_attempt_kept() -> None:
     assert (health.last_success_at, health.attempts_total, health.failures_total) == (NOW, 1, 0)
 
 
-def test_a_worker_whose_lease_was_taken_over_changes_nothing_and_its_attempt_is_kept() -> None:
+def test_worker_that_lost_its_lease_records_only_its_attempt() -> None:
     made.endpoint()
     made.event()
     lost = _claimed()
@@ -197,7 +197,7 @@ def test_a_body_that_cannot_be_made_is_no_fault_of_the_endpoint() -> None:
     assert made.health_of(endpoint).attempts_total == 0
 
 
-def test_what_ten_claims_could_not_make_is_put_aside_and_people_are_told() -> None:
+def test_delivery_is_quarantined_with_alert_after_ten_claims() -> None:
     made.endpoint()
     made.event()
     publish(at=NOW)
@@ -226,7 +226,7 @@ def test_a_suspect_is_claimed_alone_and_by_no_ordinary_claim() -> None:
     assert alone[0].claims == 4
 
 
-def test_a_suspect_waits_for_its_breaker_and_its_endpoint_as_others_do() -> None:
+def test_suspect_delivery_waits_for_breaker_and_active_endpoint() -> None:
     endpoint = made.endpoint(health={"open_until": NOW + SECOND, "open_count": 1})
     made.event()
     publish(at=NOW)
@@ -261,7 +261,7 @@ def test_a_first_answer_makes_a_pending_endpoint_active() -> None:
     assert made.health_of(endpoint).attempts_total == 0  # tests say nothing of how a health does
 
 
-def test_a_test_that_fails_is_tried_twice_more_and_the_endpoint_stays_pending() -> None:
+def test_failed_test_is_retried_twice_and_endpoint_is_pending() -> None:
     endpoint = made.endpoint(state="pending")
     endpoints.test(endpoint_id=endpoint.pk, by=system(), at=NOW)
     for _ in range(TEST_ATTEMPTS):
@@ -312,7 +312,7 @@ def test_410_pauses_and_tells() -> None:
     assert alert.path == f"/console/developers/endpoints/{endpoint.pk}/"
 
 
-def test_an_endpoint_that_recovers_is_told_of_where_it_was_told_that_it_failed() -> None:
+def test_recovered_endpoint_is_announced_where_failure_was() -> None:
     other = made.endpoint(event_types=["webhook.*"])
     endpoint = made.endpoint(
         event_types=["ride.*"],

@@ -144,7 +144,7 @@ def test_a_mistake_of_ours_is_an_attempt_that_failed(
     assert told.delivery_id == str(delivery.pk)  # type: ignore[attr-defined]  # set by extra=
 
 
-def test_an_attempt_on_a_connection_that_is_used_again_names_its_address(receiver: Receiver) -> None:
+def test_attempt_on_a_reused_connection_records_its_address(receiver: Receiver) -> None:
     made.endpoint(f"{receiver.url}/hook", max_in_flight=1)
     for _ in range(3):
         made.event()
@@ -162,7 +162,7 @@ def test_a_removed_endpoint_is_sent_no_tests() -> None:
     assert delivery.claim(at=NOW, limit=10) == []
 
 
-def test_a_claim_for_idle_lanes_leaves_out_those_that_failed_last(receiver: Receiver) -> None:
+def test_healthy_only_claim_skips_endpoints_that_failed_last(receiver: Receiver) -> None:
     failing, sound = made.endpoint(f"{receiver.url}/failing"), made.endpoint(f"{receiver.url}/sound")
     EndpointHealth.objects.filter(pk=failing.pk).update(failures=1)
     made.event()
@@ -245,9 +245,7 @@ def test_what_is_due_leaves_while_more_is_published(receiver: Receiver, monkeypa
     assert made.work().delivered == 1
 
 
-def test_what_one_portion_brings_leaves_while_the_next_is_published(
-    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_batch_is_sent_while_the_next_is_published(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     publish, left, calls, in_time = outbox.publish, threading.Event(), itertools.count(), []
 
     def one_by_one(**given: Any) -> int:
@@ -321,7 +319,7 @@ def test_a_shift_with_no_room_left_goes_on_until_there_is(receiver: Receiver) ->
     assert made.work(slots=2).delivered == 9
 
 
-def test_a_database_that_stays_away_ends_the_shift_and_the_lease_brings_it_back(
+def test_lasting_database_outage_ends_run_and_lease_recovers_it(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*given: Any, **more: Any) -> int:
@@ -355,7 +353,7 @@ def test_the_tasks_do_what_the_clock_asks_of_them(receiver: Receiver, settings: 
     assert Delivery.objects.get().status == "delivered"
 
 
-def test_a_machine_whose_clock_is_ahead_takes_nothing_from_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_application_clock_does_not_release_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = delivery.DatabaseClock()
     made.endpoint()
     made.event()

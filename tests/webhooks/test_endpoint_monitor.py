@@ -27,7 +27,7 @@ def _in_flight() -> Delivery:
     return Delivery.objects.get()
 
 
-def test_what_a_lost_worker_held_is_due_again_when_its_lease_is_over() -> None:
+def test_delivery_of_lost_worker_is_due_after_lease_expiry() -> None:
     row = _in_flight()
 
     early, late = (
@@ -43,7 +43,7 @@ def test_what_a_lost_worker_held_is_due_again_when_its_lease_is_over() -> None:
     assert made.health_of(row.endpoint).failures == 0  # no fault of the endpoint's
 
 
-def test_what_ten_workers_were_lost_over_is_put_aside_and_people_are_told() -> None:
+def test_delivery_is_quarantined_with_alert_after_ten_losses() -> None:
     row = _in_flight()
     Delivery.objects.update(claims=MAX_CLAIMS)
 
@@ -130,7 +130,7 @@ def test_after_five_days_the_endpoint_is_disabled_and_collects() -> None:
     assert Event.objects.filter(type="webhook.endpoint.disabled").count() == 1
 
 
-def test_endpoint_that_cannot_be_judged_is_in_the_way_of_no_other(
+def test_endpoint_that_cannot_be_checked_does_not_block_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     ill, other = _failing(16 * MINUTE), _failing(16 * MINUTE)
@@ -166,7 +166,7 @@ def test_the_last_error_is_named() -> None:
     assert Event.objects.get(type="webhook.endpoint.failing").data["lastError"] == "timeout"
 
 
-def test_what_waited_for_workers_and_not_for_its_endpoint_is_not_given_up() -> None:
+def test_delivery_waiting_only_for_workers_does_not_expire() -> None:
     made.endpoint()
     made.event()
     publish(at=NOW)
@@ -207,7 +207,7 @@ def test_what_came_back_after_the_pause_is_held() -> None:
     assert Delivery.objects.get().status == "held"
 
 
-def test_what_was_collected_while_the_client_was_off_is_sent_when_it_is_on_again() -> None:
+def test_held_deliveries_are_released_when_client_is_reenabled() -> None:
     client = ApiClientFactory.create(active=False)
     endpoint = made.endpoint(client=client)
     made.event()
@@ -247,7 +247,7 @@ def test_recovery_that_runs_is_not_begun_again(monkeypatch: pytest.MonkeyPatch) 
     assert Job.objects.count() == 1
 
 
-def test_endpoint_that_is_paused_at_that_moment_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endpoint_paused_meanwhile_retains_held_deliveries(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = made.endpoint()
     made.delivery(endpoint, made.event(), status="held")
     locked = endpoint_states.lock
@@ -263,7 +263,7 @@ def test_endpoint_that_is_paused_at_that_moment_keeps_what_it_has(monkeypatch: p
     assert (Delivery.objects.get().status, Job.objects.count()) == ("held", 0)
 
 
-def test_endpoint_that_is_resumed_at_that_moment_has_nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endpoint_resumed_meanwhile_has_nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = made.endpoint(state="paused")
     made.delivery(endpoint, made.event(), created_at=NOW - MINUTE)
     locked = endpoint_states.lock

@@ -51,7 +51,7 @@ def _resume(endpoint: Endpoint) -> None:
     endpoints.resume(endpoint_id=endpoint.pk, by=system(), at=LATER)
 
 
-def test_endpoint_that_failed_paused_and_resumed_is_told_of_when_it_fails_again() -> None:
+def test_resumed_endpoint_is_reported_when_it_fails_again() -> None:
     endpoint = _failing(20 * MINUTE)
     endpoint_monitor.watch(at=NOW)
     endpoints.pause(endpoint_id=endpoint.pk, by=system(), at=NOW)
@@ -69,7 +69,7 @@ def test_endpoint_that_failed_paused_and_resumed_is_told_of_when_it_fails_again(
     )
 
 
-def test_endpoint_that_was_switched_off_and_resumed_is_told_of_when_it_is_switched_off_again() -> None:
+def test_resumed_endpoint_is_reported_when_disabled_again() -> None:
     endpoint = _failing(5 * DAY)
     endpoint_monitor.watch(at=NOW)
     off = _open()
@@ -123,7 +123,7 @@ def test_old_address_that_is_gone_says_nothing_of_the_new_one() -> None:
     assert (endpoint.state, Alert.objects.count()) == ("active", 0)
 
 
-def test_endpoint_that_is_resumed_remembers_when_it_answered_last() -> None:
+def test_resumed_endpoint_remembers_its_last_success() -> None:
     endpoint = made.endpoint(state="paused")
     EndpointHealth.objects.filter(pk=endpoint.pk).update(last_success_at=NOW - HOUR, last_failure_at=NOW - MINUTE)
 
@@ -148,7 +148,7 @@ def test_new_address_that_answers_begins_with_a_clean_slate() -> None:
     assert _events() == ["webhook.endpoint.failing", "webhook.test", "webhook.endpoint.recovered"]
 
 
-def test_alerts_about_a_removed_endpoint_lead_nowhere_and_are_closed() -> None:
+def test_alerts_about_a_removed_endpoint_are_resolved() -> None:
     endpoint, other = _failing(20 * MINUTE), _failing(20 * MINUTE)
     made.delivery(endpoint, made.event(), status="exhausted", ended_at=NOW)
     endpoint_monitor.watch(at=NOW)
@@ -162,7 +162,7 @@ def test_alerts_about_a_removed_endpoint_lead_nowhere_and_are_closed() -> None:
     assert set(Alert.objects.filter(resolved_at__isnull=False).values_list("resolved_at", flat=True)) == {LATER}
 
 
-def test_nobody_is_told_of_what_was_given_up_at_a_removed_endpoint() -> None:
+def test_exhausted_deliveries_of_removed_endpoint_do_not_alert() -> None:
     endpoint = made.endpoint(deleted_at=NOW, state="disabled")
     made.delivery(endpoint, made.event(), status="exhausted", ended_at=NOW)
 
@@ -171,7 +171,7 @@ def test_nobody_is_told_of_what_was_given_up_at_a_removed_endpoint() -> None:
     assert (Alert.objects.count(), _events()) == (0, ["ride.completed"])
 
 
-def test_what_comes_back_after_its_endpoint_was_removed_is_cancelled() -> None:
+def test_delivery_returning_after_endpoint_removal_is_cancelled() -> None:
     endpoint = made.endpoint(deleted_at=NOW, state="disabled")
     back = made.delivery(endpoint, made.event())
     test = made.delivery(endpoint, made.event("webhook.test"), trigger="test")
@@ -182,7 +182,7 @@ def test_what_comes_back_after_its_endpoint_was_removed_is_cancelled() -> None:
     assert found == [(back.pk, "cancelled", LATER), (test.pk, "cancelled", LATER)]
 
 
-def test_closing_what_is_about_a_record_leaves_what_is_about_others() -> None:
+def test_resolving_alerts_of_one_endpoint_leaves_others_open() -> None:
     one, other = made.endpoint(), made.endpoint()
     for endpoint in (one, other):
         endpoint_states.pause_gone(endpoint.pk, version=_version(endpoint), at=NOW)
@@ -231,7 +231,7 @@ def test_what_is_too_much_to_be_held_at_once_is_held_bit_by_bit() -> None:
 
 
 @pytest.mark.usefixtures("one_at_once")
-def test_nothing_is_claimed_for_a_paused_endpoint_though_some_still_waits() -> None:
+def test_paused_endpoint_is_never_claimed_despite_pending_rows() -> None:
     endpoint = _with_four()
     endpoints.pause(endpoint_id=endpoint.pk, by=system(), at=NOW)
 
@@ -239,7 +239,7 @@ def test_nothing_is_claimed_for_a_paused_endpoint_though_some_still_waits() -> N
 
 
 @pytest.mark.usefixtures("one_at_once")
-def test_what_waits_for_a_removed_endpoint_is_cancelled_bit_by_bit() -> None:
+def test_pending_rows_of_removed_endpoint_cancel_in_batches() -> None:
     endpoint = _with_four()
     Delivery.objects.filter(pk=Delivery.objects.order_by("pk").first().pk).update(status="held")  # type: ignore[union-attr]  # the row exists
 
@@ -253,7 +253,7 @@ def test_what_waits_for_a_removed_endpoint_is_cancelled_bit_by_bit() -> None:
 
 
 @pytest.mark.usefixtures("one_at_once")
-def test_resumed_endpoint_that_wants_nothing_of_it_is_sent_none_of_it() -> None:
+def test_resume_without_held_deliveries_sends_none_of_them() -> None:
     endpoint = _with_four()
     endpoints.pause(endpoint_id=endpoint.pk, by=system(), at=NOW)
 

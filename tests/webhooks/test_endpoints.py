@@ -322,7 +322,7 @@ def test_new_address_has_to_answer_before_anything_is_sent_there() -> None:
     assert (endpoint.state, endpoint.state_reason, waiting.status) == ("active", "", "pending")
 
 
-def test_new_address_of_a_paused_endpoint_answers_and_leaves_it_paused() -> None:
+def test_new_url_of_paused_endpoint_is_verified_but_stays_paused() -> None:
     endpoint = made.endpoint()
     endpoints.pause(endpoint_id=endpoint.pk, by=admin(), at=NOW)
     change(endpoint, url="https://new.example.org/")
@@ -337,7 +337,7 @@ def test_new_address_of_a_paused_endpoint_answers_and_leaves_it_paused() -> None
     assert endpoints.resume(endpoint_id=endpoint.pk, by=admin(), at=NOW).state == "active"
 
 
-def test_test_that_went_to_the_older_address_says_nothing_of_the_new_one() -> None:
+def test_test_of_the_old_url_does_not_verify_the_new_one() -> None:
     endpoint = register(admin())
     changed = change(endpoint, url="https://new.example.org/")
 
@@ -347,7 +347,7 @@ def test_test_that_went_to_the_older_address_says_nothing_of_the_new_one() -> No
     assert endpoint.state == "pending"
 
 
-def test_address_of_an_endpoint_that_was_switched_off_may_be_mended() -> None:
+def test_url_of_a_disabled_endpoint_can_be_corrected() -> None:
     endpoint = made.endpoint(state="disabled", state_reason=endpoint_states.DEAD)
 
     changed = change(endpoint, url="https://new.example.org/")
@@ -391,7 +391,7 @@ def test_endpoint_that_never_answered_is_not_resumed() -> None:
         endpoints.resume(endpoint_id=endpoint.pk, by=admin(), at=NOW)
 
 
-def test_removed_endpoint_is_gone_with_its_secrets_and_what_waits() -> None:
+def test_removed_endpoint_loses_secrets_and_pending_deliveries() -> None:
     endpoint = made.endpoint()
     rows = {status: made.delivery(endpoint, made.event(), status=status) for status in ("pending", "held")}
     rows["delivered"] = made.delivery(endpoint, made.event(), status="delivered", ended_at=NOW)
@@ -408,7 +408,7 @@ def test_removed_endpoint_is_gone_with_its_secrets_and_what_waits() -> None:
         endpoints.test(endpoint_id=endpoint.pk, by=admin(), at=NOW)
 
 
-def test_removed_endpoint_leaves_no_header_of_the_receivers_own_behind() -> None:
+def test_removed_endpoint_loses_its_custom_headers() -> None:
     endpoint = made.endpoint()
     endpoint.headers_text = json.dumps({"Authorization": "Basic eDp5"})
     endpoint.save()

@@ -105,7 +105,7 @@ def test_page_tells_the_schedule_of_retries() -> None:
     ]
 
 
-def test_page_tells_of_the_five_kinds_in_the_words_of_the_catalogue() -> None:
+def test_page_describes_the_five_event_types_as_in_catalogue() -> None:
     rows = dict(re.findall(r"^\| `(ride\.\w+)` \| (.+) \|$", PAGE.read_text(), re.MULTILINE))
 
     five = ("scheduled", "driver_assigned", "started", "completed", "exception")
@@ -113,7 +113,7 @@ def test_page_tells_of_the_five_kinds_in_the_words_of_the_catalogue() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_example_takes_an_event_once_and_acknowledges_its_duplicate(language: str, tmp_path: Path) -> None:
+def test_example_processes_event_once_and_accepts_duplicate(language: str, tmp_path: Path) -> None:
     with example(language, tmp_path) as receiver:
         made.endpoint(receiver.url)
         event = made.event(sequence=4)

@@ -54,7 +54,7 @@ WEEK_AHEAD, DAY_AHEAD = ("1", "warning", True), ("2", "critical", True)
 CLOSED = ("1", "warning", False)
 
 
-def test_people_and_other_endpoints_are_told_a_week_and_a_day_before_what_is_held_goes() -> None:
+def test_expiry_alerts_are_sent_a_week_and_a_day_ahead() -> None:
     endpoint = _holding(name="EHR")
     _held(endpoint, NOW + DAY)
 
@@ -92,7 +92,7 @@ def test_what_is_put_aside_or_lost_meanwhile_is_not_told_again() -> None:
     assert told == [[DAY_AHEAD], [DAY_AHEAD]]
 
 
-def test_resumed_endpoint_is_told_of_no_more_and_anew_the_next_time(names: Any) -> None:
+def test_resume_stops_expiry_alerts_until_the_next_pause(names: Any) -> None:
     endpoint = _holding()
     _tend(23 * DAY)
 
@@ -114,7 +114,7 @@ def test_removed_endpoint_is_told_of_no_more() -> None:
     assert _tend(24 * DAY) == [[CLOSED]]
 
 
-def test_endpoint_of_a_client_that_is_switched_off_is_told_of_until_it_is_switched_on() -> None:
+def test_disabled_client_gets_expiry_alerts_until_reenabled() -> None:
     client = ApiClientFactory.create(active=False)
     _holding(client=client, state="active")
     off = _tend(23 * DAY)
@@ -133,7 +133,7 @@ def test_short_time_of_keeping_has_short_notice(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("now", [{"state": "active"}, {"deleted_at": NOW}])
-def test_endpoint_that_is_resumed_or_removed_at_that_moment_is_not_told_of(
+def test_endpoint_resumed_or_removed_meanwhile_is_not_alerted(
     monkeypatch: pytest.MonkeyPatch, now: dict[str, Any]
 ) -> None:
     _holding()
@@ -150,7 +150,7 @@ def test_endpoint_that_is_resumed_or_removed_at_that_moment_is_not_told_of(
     assert _told() == []
 
 
-def test_monitor_sees_the_age_of_what_is_held_for_endpoints_at_rest() -> None:
+def test_metrics_show_age_of_held_deliveries_of_paused_endpoints() -> None:
     _holding(NOW)
     _holding(NOW - DAY, state="active")
 

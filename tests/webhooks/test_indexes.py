@@ -61,7 +61,7 @@ def history() -> Delivery:
 
 
 @pytest.mark.usefixtures("history")
-def test_events_that_may_be_forgotten_are_found_without_those_of_rides() -> None:
+def test_purgeable_events_use_an_index_without_ride_events() -> None:
     assert "event_forgettable" in _plans(lambda: cleanup.purge(at=NOW))
 
 
@@ -80,5 +80,5 @@ def test_last_test_of_an_endpoint_is_found_among_its_tests(history: Delivery) ->
 
 @pytest.mark.usefixtures("history")
 @pytest.mark.parametrize("index", ["delivery_pending", "delivery_in_flight", "delivery_stopped"])
-def test_deliveries_that_have_not_arrived_are_counted_without_those_that_have(index: str) -> None:
+def test_undelivered_rows_are_counted_with_a_partial_index(index: str) -> None:
     assert f" {index}" in _plans(lambda: list(metrics.families(at=NOW)))

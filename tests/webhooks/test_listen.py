@@ -60,7 +60,7 @@ def listener(tmp_path: Path) -> Iterator[Listener]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_listener_prints_what_arrives_and_leaves_no_endpoint_behind(listener: Listener, number: int) -> None:
+def test_listener_prints_events_and_removes_its_endpoint(listener: Listener, number: int) -> None:
     listener.until("Ctrl-C ends it.")
     made.work()
     event = made.event("ride.completed", sequence=7)

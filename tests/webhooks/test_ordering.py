@@ -58,7 +58,7 @@ def test_what_was_held_for_days_is_sent_in_order_too() -> None:
     assert [_claimed(NOW + HOUR), _claimed(NOW + HOUR + MINUTE)] == [[], [2]]
 
 
-def test_recovery_whose_turn_comes_hours_later_is_sent_in_order_too() -> None:
+def test_recovery_due_hours_later_is_still_sent_in_order() -> None:
     endpoint = made.endpoint(ordering="subject")
     _two_events(endpoint, NOW - DAY, status="exhausted", ended_at=NOW)
     made.delivery(endpoint, made.event_at(NOW - HOUR), priority=2, due_at=NOW + 2 * HOUR, expires_at=NOW + 4 * DAY)

@@ -23,7 +23,7 @@ def _told(endpoint: Endpoint) -> list[UUID]:
     return list(Delivery.objects.filter(endpoint=endpoint).order_by("pk").values_list("event_id", flat=True))
 
 
-def test_every_recorded_event_waits_to_be_published_whoever_wrote_it() -> None:
+def test_every_recorded_event_enters_the_outbox_even_from_sql() -> None:
     one = made.event()
     Event.objects.bulk_create(
         Event(type="ride.started", subject_type="ride", subject_id=uuid4(), sequence=1, occurred_at=NOW, actor="sql")
@@ -122,7 +122,7 @@ def test_the_events_of_a_client_that_is_switched_off_are_held() -> None:
     assert Delivery.objects.get().status == "held"
 
 
-def test_what_concerns_one_client_is_told_to_it_and_to_the_operator() -> None:
+def test_client_events_reach_that_client_and_the_operator() -> None:
     client, other = ApiClientFactory.create(), ApiClientFactory.create()
     failing = made.endpoint(client=client)
     own, foreign, operators = made.endpoint(client=client), made.endpoint(client=other), made.endpoint()
@@ -138,7 +138,7 @@ def test_what_concerns_one_client_is_told_to_it_and_to_the_operator() -> None:
     assert _told(operators) == [event.pk, token.pk]
 
 
-def test_what_concerns_a_client_is_told_to_its_endpoints_whatever_they_are_bound_to() -> None:
+def test_client_events_reach_its_endpoints_despite_bounds() -> None:
     client, other = ApiClientFactory.create(), ApiClientFactory.create()
     here, ours = FacilityFactory.create(), TransportProviderFactory.create()
     bound = made.endpoint(client=client, facility_ids=[here.pk], provider_ids=[ours.pk])
@@ -162,7 +162,7 @@ def test_a_test_is_for_one_endpoint_and_never_published() -> None:
     assert Delivery.objects.count() == 0
 
 
-def test_the_oldest_are_published_first_and_no_more_than_asked_for() -> None:
+def test_oldest_events_are_published_first_up_to_the_limit() -> None:
     endpoint = made.endpoint()
     events = [made.event() for _ in range(3)]
 
@@ -216,7 +216,7 @@ def test_the_outbox_is_vacuumed_early() -> None:
     assert "autovacuum_vacuum_scale_factor=0.01" in options
 
 
-def test_ids_that_the_database_makes_are_of_version_7_and_sort_as_they_were_made() -> None:
+def test_database_ids_are_version_7_and_sorted_by_creation() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT webhooks_new_id(), pg_sleep(0.00001) FROM generate_series(1, 200)")
         ids = [row[0] for row in cursor.fetchall()]
@@ -226,7 +226,7 @@ def test_ids_that_the_database_makes_are_of_version_7_and_sort_as_they_were_made
     assert {(one.version, one.variant) for one in ids} == {(7, "specified in RFC 4122")}
 
 
-def test_what_was_recorded_before_there_was_the_endpoint_is_not_told_by_itself() -> None:
+def test_events_from_before_the_endpoint_are_not_delivered() -> None:
     event = made.event()
     late = made.endpoint(created_at=event.recorded_at + dt.timedelta(minutes=2))
     near = made.endpoint(created_at=event.recorded_at + dt.timedelta(seconds=50))
@@ -238,7 +238,7 @@ def test_what_was_recorded_before_there_was_the_endpoint_is_not_told_by_itself()
 
 @pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
-def test_what_is_published_while_an_endpoint_is_resumed_does_not_stay_held() -> None:
+def test_event_published_during_resume_is_not_left_held() -> None:
     endpoint = made.endpoint(state="paused")
     made.event()
     with ThreadPoolExecutor(1) as other:
@@ -261,7 +261,7 @@ def _publish_and_close() -> int:
 
 @pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
-def test_publishing_waits_for_an_endpoint_that_is_being_changed_for_seconds_and_loses_nothing() -> None:
+def test_publish_waits_for_a_locked_endpoint_and_loses_nothing() -> None:
     endpoint, _ = made.endpoint(), made.endpoint()
     made.event()
 
@@ -286,7 +286,7 @@ def _publish_impatiently() -> int:
         connection.close()
 
 
-def test_no_session_holds_a_lock_for_long_by_doing_nothing_or_waiting() -> None:
+def test_sessions_have_statement_lock_and_idle_timeouts() -> None:
     bounds = {}
     with connection.cursor() as cursor:
         for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):

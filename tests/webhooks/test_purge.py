@@ -35,7 +35,7 @@ def _id_of(at: dt.datetime) -> UUID:
     return UUID(int=oldest_of(at).int | (uuid4().int & (1 << 60) - 1))
 
 
-def test_deliveries_are_forgotten_after_thirty_days_with_their_attempts() -> None:
+def test_deliveries_and_attempts_are_purged_after_thirty_days() -> None:
     endpoint = made.endpoint()
     now = dt.datetime.now(dt.UTC)
     made.event()
@@ -100,7 +100,7 @@ def _delete(event: Event) -> None:
 
 
 @pytest.mark.parametrize(("subject", "days"), [("ride", 400), ("vehicle", 0)])
-def test_the_database_lets_nobody_forget_what_happened_to_a_ride_or_today(subject: str, days: int) -> None:
+def test_database_refuses_deletion_of_ride_and_recent_events(subject: str, days: int) -> None:
     event = _old_event(f"{subject}.updated", subject, days * DAY)
 
     with pytest.raises(DatabaseError, match="append-only"):

@@ -76,7 +76,7 @@ def test_recovery_sends_again_in_order_behind_what_is_live(settings: Any) -> Non
     assert (entry.action, entry.subject_id, entry.details) == ("webhooks.recover", endpoint.pk, {"total": 2})
 
 
-def test_count_is_made_before_anything_is_locked_and_a_dry_run_locks_nothing() -> None:
+def test_count_precedes_locks_and_dry_run_locks_nothing() -> None:
     endpoint = made.endpoint()
     missed(endpoint, "held", 1)
 
@@ -160,7 +160,7 @@ def test_recovery_is_narrowed_by_types(types: tuple[str, ...] | None, found: int
     assert recover(endpoint, dry_run=True, types=types).counts == {"held": found}
 
 
-def test_span_begins_with_its_first_instant_and_ends_before_its_last() -> None:
+def test_period_includes_its_start_and_excludes_its_end() -> None:
     endpoint = made.endpoint()
     for minutes in (10, 7, 5, 3):
         missed(endpoint, "held", minutes)
@@ -206,7 +206,7 @@ def test_wrong_span_is_refused(span: dict[str, Any], field: str, code: str) -> N
     assert not Job.objects.exists()
 
 
-def test_endpoint_that_is_not_sent_to_is_counted_for_and_not_recovered() -> None:
+def test_paused_endpoint_is_counted_but_not_recovered() -> None:
     endpoint = made.endpoint(state="paused")
     missed(endpoint, "held", 1)
 
@@ -249,7 +249,7 @@ def test_recovery_for_an_endpoint_that_was_taken_away_ends() -> None:
     assert (Job.objects.get().state, Job.objects.get().updated_at) == ("cancelled", NOW + MINUTE)
 
 
-def test_release_finds_replays_that_were_held_though_their_events_are_old() -> None:
+def test_release_includes_held_replays_of_old_events() -> None:
     endpoint = made.endpoint()
     new, old = missed(endpoint, "held", 5), missed(endpoint, "held", 40 * 24 * 60)
 
@@ -316,7 +316,7 @@ def cancel(delivery: Delivery) -> Delivery:
     return recovery.cancel(delivery_id=delivery.pk, by=system(), at=NOW)
 
 
-def test_delivery_on_its_way_or_of_an_endpoint_at_rest_is_left_alone() -> None:
+def test_in_flight_or_paused_delivery_cannot_be_changed() -> None:
     event = made.event()
     claimed = {"status": "in_flight", "claim_id": event.pk, "lease_until": NOW}
     on_its_way = made.delivery(made.endpoint(), event, **claimed)
@@ -347,7 +347,7 @@ def test_delivery_of_nobody_is_neither_resent_nor_cancelled() -> None:
     assert isinstance(_refused(nowhere, cancel), NotFound)
 
 
-def test_a_round_that_somebody_else_takes_meanwhile_is_followed_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_round_taken_concurrently_is_followed_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = made.endpoint()
     made.event()
     publish(at=NOW)

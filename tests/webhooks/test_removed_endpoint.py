@@ -73,7 +73,7 @@ def test_delivery_that_nobody_may_send_wakes_no_worker(claims: int, monkeypatch:
     assert made.work() == delivery.RunSummary()
 
 
-def test_housekeeping_cancels_what_a_removed_endpoint_left_and_goes_on() -> None:
+def test_cleanup_cancels_rows_of_removed_endpoint_and_goes_on() -> None:
     row = _stray()
     failed = made.endpoint(name="EHR")
     made.delivery(failed, made.event(), status="exhausted", ended_at=NOW)
@@ -85,7 +85,7 @@ def test_housekeeping_cancels_what_a_removed_endpoint_left_and_goes_on() -> None
     assert Alert.objects.filter(kind="webhook.delivery.exhausted").count() == 1
 
 
-def test_step_of_housekeeping_that_fails_is_logged_and_alerted_and_stops_no_other(
+def test_failing_cleanup_step_is_alerted_and_stops_no_other(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(**given: Any) -> None:
@@ -109,7 +109,7 @@ def test_step_of_housekeeping_that_fails_is_logged_and_alerted_and_stops_no_othe
     assert alert.resolved_at is not None
 
 
-def test_events_that_stay_unpublished_are_alerted_until_they_are_published() -> None:
+def test_unpublished_events_raise_an_alert_until_published() -> None:
     made.endpoint()
     made.event()
     clock = delivery.DatabaseClock()

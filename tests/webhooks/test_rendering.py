@@ -61,7 +61,7 @@ def test_ids_alone_leave_by_default() -> None:
     assert _data(ready) == {"rideId": str(ride.pk), "href": f"/rides/{ride.pk}"}
 
 
-def test_a_summary_says_how_it_stands_and_nothing_that_is_not_listed() -> None:
+def test_summary_has_the_status_and_only_listed_fields() -> None:
     made.endpoint(payload_level="summary")
     ride = _ride(client_reference="CANARY-REF")
 
@@ -79,7 +79,7 @@ def test_a_summary_says_how_it_stands_and_nothing_that_is_not_listed() -> None:
     }
 
 
-def test_a_summary_carries_the_receivers_own_reference_and_nobody_elses() -> None:
+def test_summary_has_client_reference_for_its_own_client_only() -> None:
     client = ApiClientFactory.create()
     own, other = made.endpoint(payload_level="summary", client=client), made.endpoint(payload_level="summary")
     _ride(client=client, client_reference="REF-1")
@@ -89,7 +89,7 @@ def test_a_summary_carries_the_receivers_own_reference_and_nobody_elses() -> Non
     assert found == {own.pk: "REF-1", other.pk: None}
 
 
-def test_the_whole_ride_is_the_apis_own_without_dispatchers_notes_and_door_codes() -> None:
+def test_full_ride_equals_api_without_notes_and_access_codes() -> None:
     made.endpoint(payload_level="full-resource")
     ride = _ride()
 
@@ -117,7 +117,7 @@ def test_whose_data_leaves_is_recorded_before_it_does() -> None:
     )  # fmt: skip
 
 
-def test_a_retry_sends_what_was_sent_before_whatever_the_ride_has_become() -> None:
+def test_retry_sends_the_stored_body_after_ride_changes() -> None:
     made.endpoint(payload_level="full-resource")
     ride = _ride()
     (first,) = _ready()
@@ -163,7 +163,7 @@ def test_what_is_no_ride_has_its_summary_at_every_level() -> None:
     assert _data(ready) == {**data, "href": f"/drivers/{driver}"}
 
 
-def test_one_body_that_cannot_be_made_keeps_no_other_from_leaving(
+def test_unrenderable_body_does_not_block_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     made.endpoint(payload_level="full-resource")
@@ -207,7 +207,7 @@ def test_a_ride_that_is_too_large_keeps_no_other_from_leaving(monkeypatch: pytes
     assert list(kept.values_list("subject_id", "body_level")) == [(good.pk, "full-resource")]
 
 
-def test_a_secret_that_does_not_open_keeps_no_other_endpoint_waiting(caplog: pytest.LogCaptureFixture) -> None:
+def test_undecryptable_secret_does_not_block_other_endpoints(caplog: pytest.LogCaptureFixture) -> None:
     broken, sound = made.endpoint(), made.endpoint()
     EndpointSecret.objects.filter(endpoint=broken).update(secret_encrypted=b"not sealed at all")
     _ride()
@@ -262,7 +262,7 @@ def test_targets_are_read_again_when_an_endpoint_has_changed(django_assert_num_q
         targets.load([again.delivery])
 
 
-def test_extra_headers_and_the_asymmetric_signature_are_part_of_the_target() -> None:
+def test_custom_headers_and_asymmetric_signature_are_in_target() -> None:
     endpoint = made.endpoint(asymmetric=True)
     endpoint.headers_text = '{"x-gateway-key": "k"}'
     endpoint.save(update_fields=["headers_encrypted"])

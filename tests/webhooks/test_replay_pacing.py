@@ -57,7 +57,7 @@ def test_one_recovery_follows_the_other() -> None:
     assert _due(other) == [TENTH, 2 * TENTH]
 
 
-def test_recovery_does_not_wait_for_what_is_to_be_tried_again_tomorrow() -> None:
+def test_recovery_does_not_wait_for_a_retry_due_tomorrow() -> None:
     endpoint = made.endpoint()
     _queued(endpoint, NOW + DAY, attempts=1)
     _missed(endpoint, 5)
@@ -67,7 +67,7 @@ def test_recovery_does_not_wait_for_what_is_to_be_tried_again_tomorrow() -> None
     assert _due(endpoint) == [TENTH, DAY]
 
 
-def test_what_falls_due_behind_a_breaker_leaves_one_after_the_other_when_it_closes() -> None:
+def test_deliveries_due_behind_breaker_are_spaced_on_closing() -> None:
     endpoint = made.endpoint(health=BROKEN)
     first, second = (_queued(endpoint, NOW - number * SECOND) for number in (2, 1))
 
@@ -131,7 +131,7 @@ def test_queue_that_somebody_adds_to_is_left_to_the_next_time() -> None:
 
 @pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
-def test_two_recoveries_that_go_on_at_once_are_due_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_concurrent_recoveries_are_due_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovery, "EVENTS_PER_STEP", 2)
     endpoint = made.endpoint()
     for minutes, kind in ((9, "ride.started"), (8, "ride.completed"), (7, "ride.started"), (6, "ride.completed")):

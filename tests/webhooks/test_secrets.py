@@ -23,7 +23,7 @@ def ends(endpoint: Endpoint) -> list[dt.datetime | None]:
     return [one.expires_at for one in endpoint.secrets.order_by("created_at", "pk")]
 
 
-def test_rotation_gives_another_secret_and_lets_the_older_one_end_tomorrow() -> None:
+def test_rotation_adds_a_secret_and_expires_the_old_in_a_day() -> None:
     endpoint = made.endpoint()
 
     changed, text = secrets.rotate(endpoint_id=endpoint.pk, by=system(), at=NOW + HOUR)
@@ -36,7 +36,7 @@ def test_rotation_gives_another_secret_and_lets_the_older_one_end_tomorrow() -> 
     assert AuditEntry.objects.get().action == "webhooks.rotate_secret"
 
 
-def test_three_secrets_are_valid_at_most_and_those_that_ended_are_deleted() -> None:
+def test_three_secrets_are_valid_at_most_and_expired_deleted() -> None:
     endpoint = made.endpoint()
 
     for number in range(1, 4):

@@ -86,11 +86,11 @@ def test_a_name_with_an_address_inside_is_blocked(monkeypatch: pytest.MonkeyPatc
     assert _post("http://rebind.example.org/").error == "blocked_ip"
 
 
-def test_a_server_without_tls_where_tls_is_asked_for_is_a_failure_of_tls(receiver: Receiver) -> None:
+def test_plain_server_behind_https_url_is_a_tls_failure(receiver: Receiver) -> None:
     assert _post(receiver.url.replace("http://", "https://")).error == "tls"
 
 
-def test_a_connection_that_does_not_come_about_in_time_is_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_that_is_not_established_in_time_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "CONNECT_WITHIN", 0.2)
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         address = full.getsockname()

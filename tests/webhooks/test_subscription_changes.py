@@ -30,7 +30,7 @@ def _statuses() -> list[str]:
 
 
 @pytest.mark.parametrize("bound", ["facility", "provider"])
-def test_what_waits_of_other_facilities_and_providers_is_cancelled(bound: str) -> None:
+def test_pending_rows_beyond_new_bounds_are_cancelled(bound: str) -> None:
     factory = FacilityFactory if bound == "facility" else TransportProviderFactory
     here, there = factory.create(), factory.create()
     endpoint, other = made.endpoint(), made.endpoint()
@@ -48,7 +48,7 @@ def test_what_waits_of_other_facilities_and_providers_is_cancelled(bound: str) -
     assert set(Delivery.objects.filter(status="cancelled").values_list("ended_at", flat=True)) == {NOW}
 
 
-def test_what_waits_of_other_types_is_cancelled_and_tests_are_not() -> None:
+def test_pending_rows_of_removed_types_cancel_but_not_tests() -> None:
     endpoint = made.endpoint()
     for kind, columns in (("ride.started", {}), ("ride.completed", {}), ("webhook.test", {"trigger": "test"})):
         made.delivery(endpoint, made.event(kind), **columns)
@@ -115,9 +115,7 @@ def _settle(claim: list[Delivery], answer: Answer) -> None:
         (NOT_MADE, ["pending", "cancelled", "pending"]),
     ],
 )
-def test_what_was_on_its_way_when_its_endpoint_was_narrowed_is_not_tried_again(
-    answer: Answer, came_to: list[str]
-) -> None:
+def test_in_flight_rows_of_removed_types_are_not_retried(answer: Answer, came_to: list[str]) -> None:
     endpoint, claim = _on_its_way()
     _change(endpoint, event_types=["ride.started"])
 
@@ -127,7 +125,7 @@ def test_what_was_on_its_way_when_its_endpoint_was_narrowed_is_not_tried_again(
     assert Delivery.objects.get(event_type="ride.completed").ended_at == NOW
 
 
-def test_what_a_lost_worker_held_when_its_endpoint_was_narrowed_is_not_tried_again() -> None:
+def test_lost_rows_of_removed_types_are_not_retried() -> None:
     endpoint, _ = _on_its_way()
     _change(endpoint, event_types=["ride.started"])
 
@@ -158,7 +156,7 @@ def test_nothing_more_is_asked_where_nothing_is_tried_again(django_assert_num_qu
 @pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("ending", ["down", "not made", "lost"])
-def test_what_fails_while_its_endpoint_is_narrowed_is_not_tried_again(ending: str) -> None:
+def test_failure_during_subscription_change_is_not_retried(ending: str) -> None:
     endpoint, claim = _on_its_way()
     endings: dict[str, Callable[[], object]] = {
         "down": lambda: _settle(claim, DOWN),
@@ -180,9 +178,7 @@ def test_what_fails_while_its_endpoint_is_narrowed_is_not_tried_again(ending: st
 @pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("move", ["withdraw", "hold", "cancel_all"])
-def test_whoever_moves_what_waits_waits_for_no_row_of_somebody_who_waits_for_the_lane(
-    move: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_moving_rows_skips_rows_whose_holder_awaits_health_lock(move: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "LOCKED_ROW_RETRIES", 3)
     endpoint = made.endpoint(event_types=["ride.completed"])
     made.delivery(endpoint, made.event("ride.scheduled"))

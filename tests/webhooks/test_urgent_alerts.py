@@ -116,7 +116,7 @@ def test_retry_that_a_breaker_keeps_back_is_late_too() -> None:
     assert _urgent() == ["webhook.delivery.urgent"]
 
 
-def test_endpoint_that_people_have_switched_off_is_not_waited_for() -> None:
+def test_urgent_alert_skips_paused_and_disabled_endpoints() -> None:
     paused, off = _behind_a_breaker(), _behind_a_breaker()
     Endpoint.objects.filter(pk=paused.endpoint_id).update(state="paused")
     Endpoint.objects.filter(pk=off.endpoint_id).update(client=ApiClientFactory.create(active=False))

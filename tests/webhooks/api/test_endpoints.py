@@ -209,7 +209,7 @@ def test_copy_that_is_current_is_not_sent_again(api: TokenClient, client: ApiCli
     assert api.get(f"{PATH}/{endpoint.pk}", headers={"If-None-Match": '"1"'}).status_code == 304
 
 
-def test_change_takes_what_is_named_and_the_version_that_was_read(api: TokenClient, client: ApiClient) -> None:
+def test_patch_changes_named_fields_and_checks_the_version(api: TokenClient, client: ApiClient) -> None:
     endpoint = made.endpoint(client=client)
     path = f"{PATH}/{endpoint.pk}"
 

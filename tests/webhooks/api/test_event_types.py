@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 PATH = "/api/webhooks/event-types"
 
 
-def test_every_type_is_listed_with_schema_and_example_of_every_level(api: TokenClient) -> None:
+def test_event_types_have_schema_and_example_for_every_level(api: TokenClient) -> None:
     body = api.get(PATH).json()
 
     assert [one["name"] for one in body["data"]] == list(CATALOGUE)

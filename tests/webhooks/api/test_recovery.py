@@ -94,7 +94,7 @@ def test_recovery_of_nothing_is_no_job(api: TokenClient, client: ApiClient) -> N
         ({}, ("since", "required")),
     ],
 )
-def test_wrong_recovery_is_refused_by_its_field_and_nothing_is_stored(
+def test_invalid_recovery_is_refused_by_field_and_not_saved(
     api: TokenClient, client: ApiClient, given: dict[str, Any], detail: tuple[str, str]
 ) -> None:
     path = missed(client)
