@@ -1,6 +1,6 @@
-"""The texts of the KPIs for people, and how their values are written.
+"""Labels of KPIs and measures, and the formatting of their values.
 
-Texts are lazy: pages and mails read them in the language of the reader, the API and docs/figures.md in English.
+Texts are lazy: pages and mails render them in the reader's language, the API and docs/figures.md in English.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ DASH: Final = "\N{EN DASH}"
 
 @dataclass(frozen=True, slots=True)
 class KpiText:
-    """What one KPI asks, of what, and what it counts; titles of its parts by name."""
+    """Texts of one KPI: title, question, population and what it counts; `parts` maps part names to titles."""
 
     title: Text
     question: Text
@@ -262,7 +262,7 @@ KPI_TEXTS: Final[Mapping[str, KpiText]] = {
         counted=_("Rides with such an exception that was no false alarm, or unfulfilled for such a reason"),
     ),
 }
-# Those that a service is judged by come first; the others stand below.
+# The KPIs that reports list first.
 MAIN_KPIS: Final = {
     "pickupOnTimeRate": _("Pickups on time"),
     "appointmentOnTimeRate": _("Appointments on time"),
@@ -310,9 +310,9 @@ EXCLUSION_TEXTS: Final[Mapping[str, Text]] = {
     "alerts_not_acknowledged": _("Exceptions that nobody has acknowledged"),
     "alerts_not_resolved": _("Exceptions that are not resolved"),
 }
-# What a measure counts, or of which minutes it is the sum.
+# Labels of measures: what they count, or which minutes they add up.
 MEASURE_TEXTS: Final[Mapping[str, Text]] = {
-    # Where a ride stands.
+    # Rides by status.
     "not_booked": _("Duplicates, booking errors, and days of a series that were held, ended or moved"),
     "requested": _("Rides that are requested"),
     "scheduled": _("Rides that are scheduled"),
@@ -371,13 +371,13 @@ MEASURE_TEXTS: Final[Mapping[str, Text]] = {
     "discharge_not_released": _("Discharges that were never said to be ready"),
     "discharge_no_order": _("Released discharges without the time of the order"),
     "not_discharge": _("Rides that are no hospital discharge"),
-    # Promises and assignment.
+    # Promised times and assignment.
     "promised": _("Rides with a promised time"),
     "not_promised": _("Rides without a promised time"),
     "without_due_time": _("Rides without a time at which they are due"),
     "never_accepted": _("Rides that no driver accepted"),
     "accepted_unasked": _("Accepted rides without the time from which they waited"),
-    # On the road.
+    # During the ride.
     "not_boarded": _("Rides that nobody boarded"),
     "boarded_unseen": _("Boarded without an arrival time or a time at which they were due"),
     "ride_time_known": _("Completed rides with a known time on board and an estimated drive"),
@@ -397,7 +397,7 @@ MEASURE_TEXTS: Final[Mapping[str, Text]] = {
     "documented": _("Completed rides with all their documents"),
     "located": _("Completed rides located by the driver's device at both ends"),
     "incident": _("Rides with an incident"),
-    # Added up.
+    # Sums.
     "promise_deviation": _("Minutes from the requested pickup to the promised time, all together"),
     "onboard_total": _("Minutes on board, all together"),
     "direct_total": _("Minutes of direct drives, all together"),
@@ -421,7 +421,10 @@ def kpi_title(kpi: Kpi) -> str:
 
 
 def format_value(kpi: Kpi, value: float | None, *, short: bool = False) -> str:
-    """Write a value in its unit, a dash where there is none; `short` for where there is little room."""
+    """Format a value with its unit; a dash for None.
+
+    `short` omits the decimals of shares and the unit of minutes.
+    """
     if value is None:
         return DASH
     match kpi.unit:
@@ -434,7 +437,7 @@ def format_value(kpi: Kpi, value: float | None, *, short: bool = False) -> str:
 
 
 def _rounded(value: float, digits: int) -> str:
-    """Write a number; Django's formats cut digits off, and 89.97 would be 89.9."""
+    """Format a number, rounded: Django's formats truncate, so 89.97 would become 89.9."""
     return number_format(round(value, digits), digits, force_grouping=True)
 
 
@@ -447,7 +450,7 @@ def format_share(share: float | None) -> str:
 
 
 def format_duration(minutes: int) -> str:
-    """Write minutes as hours and minutes."""
+    """Format minutes as hours and minutes."""
     hours, rest = divmod(minutes, 60)
     return gettext("%(hours)s h %(minutes)02d min") % {"hours": format_count(hours), "minutes": rest}
 
@@ -457,7 +460,7 @@ def format_miles(miles: float) -> str:
 
 
 def format_ratio(figure: Figure) -> str:
-    """Say what a figure is made of."""
+    """Return the numerator and denominator of a KPI value as text."""
     if figure.suppressed:
         return gettext("Too few rides to show")
     if not figure.denominator:
@@ -469,5 +472,5 @@ def format_ratio(figure: Figure) -> str:
 
 
 def format_figure(figure: Figure) -> str:
-    """Say a value and what it is made of."""
+    """Return a KPI value with its numerator and denominator as text."""
     return f"{format_value(figure.kpi, figure.value)}, {format_ratio(figure)}"

@@ -1,4 +1,4 @@
-"""Daily rollups that reports read instead of rides, how far they are, and what changed after a day was closed."""
+"""Daily rollups that reports read instead of rides, their checkpoint, and changes to closed days."""
 
 from django.db import models
 from django.db.models import Q
@@ -36,14 +36,14 @@ class MetricsRow(models.Model):
     service_type = models.CharField(max_length=22, blank=True)
     pattern = models.CharField(max_length=5, blank=True)
     shift = models.CharField(max_length=6, blank=True)
-    # Whole numbers by measure: counts of rides, sums of minutes.
+    # Integers by measure: counts of rides, sums of minutes.
     totals = models.JSONField()
-    # Every single value by measure, for exact quantiles: 8 hexadecimal digits each, a signed 32-bit number.
+    # All single values by measure, for exact quantiles: each 8 hexadecimal digits, a signed 32-bit integer.
     minutes = models.JSONField()
 
     class Meta:
         constraints = [
-            # The key of a row, and the index by which periods are read.
+            # The key of a row, and the index for reading periods.
             models.UniqueConstraint(
                 name="metrics_row_unique",
                 fields=[
@@ -62,9 +62,9 @@ class MetricsRow(models.Model):
             models.CheckConstraint(name="metrics_row_basis_valid", condition=Q(basis__in=Basis.values)),
         ]
         indexes = [
-            # Restated days.
+            # The index for restated days.
             models.Index(fields=["service_date"], name="metrics_row_restated", condition=~Q(basis="both")),
-            # One facility over a long period.
+            # The index for one facility over a long period.
             models.Index(fields=["facility", "grain", "service_date"], name="metrics_row_facility"),
         ]
 
@@ -116,7 +116,7 @@ class BreakdownCount(models.Model):
 
 
 class RollupCheckpoint(models.Model):
-    """How far the rollups are.  One row; a process that writes rollups holds it locked."""
+    """How far the rollups are up to date.  One row; a process that writes rollups locks it."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     # The last event that the rollups include; see apps/events/queries.py.
@@ -136,7 +136,10 @@ class RollupCheckpoint(models.Model):
 
 
 class Restatement(models.Model):
-    """An event that changed the measures of a closed day.  The rows of both bases say which measures changed."""
+    """An event that changed the measures of a closed day.
+
+    The rows of the two bases hold the measures before and after.
+    """
 
     id = models.BigAutoField(primary_key=True)
     service_date = models.DateField()

@@ -1,4 +1,4 @@
-"""Counts by category: why rides ended, who was at fault, and which exceptions there were."""
+"""Counts by category: reasons and fault of ended rides, and exceptions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -43,9 +43,9 @@ _STATUSES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """Open work at this moment, whatever the day of the summary; None: too few for the caller to see.
+    """Open work at this moment, for any day of the summary; None: too few for the caller to see.
 
-    `as_of` is the time up to which the rides are complete in the database that was read; None: unknown.
+    `as_of` is the time up to which the database that was read has all rides; None: unknown.
     """
 
     open_exceptions: Mapping[str, int | None]  # by severity
@@ -69,7 +69,7 @@ class Summary:
 def daily_summary(*, by: Principal, selection: Selection, at: datetime) -> Summary:
     """Summarize the days of the selection, usually one.
 
-    Three queries of rollups, and four of open rides and exceptions and of how complete they are.
+    Three queries of rollups, and four of open rides, exceptions and freshness.
     """
     progress = freshness.progress()
     kpis = [KPI_BY_KEY[key] for key in KPI_KEYS]
@@ -87,12 +87,13 @@ def daily_summary(*, by: Principal, selection: Selection, at: datetime) -> Summa
 
 
 def _open_work(by: Principal, selection: Selection, at: datetime) -> Now:
-    as_of = freshness.rides_known_until()  # before the counts, which then include at least that
+    # Read before the counts, so that they include at least everything up to `as_of`.
+    as_of = freshness.rides_known_until()
     rides = _of(Ride.objects.using(alias()).visible_to(by), selection, "")
     unsettled = RideException.objects.using(alias()).visible_to(by).unsettled().filter(ride__isnull=False)
     severities = _of(unsettled, selection, "ride__").values_list("severity").annotate(amount=Count("pk"))
     exceptions = {"info": 0, "warning": 0, "critical": 0} | dict(severities)
-    # The index of open rides; without this condition the two counts would read all rides.
+    # Uses the index of open rides; without this condition the two counts would read all rides.
     waiting = rides.filter(status__in=["scheduled", "assigned", "en_route"]).aggregate(
         unassigned=Count("pk", filter=Q(status="scheduled", pickup_at__gte=at, pickup_at__lt=at + _AHEAD)),
         will_calls=Count(

@@ -1,4 +1,4 @@
-"""The rides behind a KPI value or behind a count, so that every number of a report can be checked."""
+"""The rides behind a KPI value or a count, so that users can check every number of a report."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from lib.replica import alias
 _ONE_OF: Final = _("%(field)s must be one of: %(choices)s.")
 _REASON_WITHOUT_EXCLUDED: Final = _("%(field)s requires counted=excluded.")
 MAX_DAYS: Final = 92  # reads rides, not rollups
-# Expressions over the facts of a ride by which one bucket of a trend is selected.
+# Expressions over ride facts that select one bucket of a trend.
 BUCKET_FILTERS: Final[Mapping[str, str]] = {
     "hour": "hour",
     "weekday": "extract(isodow FROM service_date)",
@@ -31,7 +31,7 @@ BUCKET_FILTERS: Final[Mapping[str, str]] = {
     "shift": "shift",
 }
 NO_BUCKET: Final[Mapping[str, object]] = {}
-# The rides of the counts by category (breakdowns.py), and of the counts of a day by status.
+# Conditions of the counts by category (breakdowns.py), and of the counts of a day by status.
 _CONDITIONS: Final[Mapping[str, str]] = {
     "status": "status = %(category)s",
     "reason": "status = %(category)s AND reason = %(code)s",
@@ -52,7 +52,7 @@ _CATEGORIES: Final[Mapping[str, Collection[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What a count is of.
+    """The category that a count covers.
 
     `dimension` is one of `DIMENSIONS`, `category` a status or a severity, `code` the reason, fault or exception type;
     "" for the dimension status.
@@ -65,7 +65,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class DrillDownRide:
-    """One ride with the measures that count it, and its values where the KPI is made of minutes."""
+    """One ride, the measures that count it, and its values if the KPI is made of minutes."""
 
     ride_id: UUID
     service_date: date
@@ -86,10 +86,10 @@ class RidePage:
 
 
 def count_of(dimension: str, category: str | None, code: str | None) -> Count:
-    """Return the count that a request is about.
+    """Return the `Count` of the query parameters.
 
     Raises:
-        InvalidInput: the dimension has no such category, or the code is missing or does not belong there.
+        InvalidInput: the dimension has no such category, or the code is missing or not allowed for the dimension.
     """
     if category is None or category not in _CATEGORIES[dimension]:
         choices = list(_CATEGORIES[dimension])
@@ -106,11 +106,11 @@ def count_of(dimension: str, category: str | None, code: str | None) -> Count:
 def measures_behind(kpi: Kpi, counted: str, reason: str | None, part: str | None = None) -> Names:
     """Return the measures that count the rides behind the numerator, the denominator or an exclusion of a KPI.
 
-    `counted` is "numerator", "denominator" or "excluded"; an exclusion is named by its reason.  Of a quantile,
-    both numerator and denominator are the rides with a value.  `part` selects one part of the KPI.
+    `counted` is "numerator", "denominator" or "excluded"; `reason` names the exclusion.  For a quantile, numerator and
+    denominator are both the rides with a value.  `part` selects one part of the KPI.
 
     Raises:
-        InvalidInput: the KPI has no such part or exclusion, or a reason came without counted=excluded.
+        InvalidInput: the KPI has no such part or exclusion, or `reason` was sent without counted=excluded.
     """
     if part is not None:
         if part not in kpi.parts or counted == "excluded":
@@ -144,11 +144,11 @@ def rides_behind(
     limit: int,
     bucket: Mapping[str, object] = NO_BUCKET,
 ) -> RidePage:
-    """List the rides that any of these measures, or the count, counts, by pickup time, after the position `after`.
+    """List the rides counted by any of the measures, or by the count, by pickup time after the position `after`.
 
-    Each ride says which of `measures` count it, and which of `numerator`: the rides of a denominator that are in the
-    numerator, too.  `bucket` selects one bucket of a trend, by names of `BUCKET_FILTERS`.  Rides are read as they are
-    now: for a restated day that is basis `live`.  One query; two for callers who may not see small counts.
+    Each ride names those of `measures` and of `numerator` that count it, so that the rides of a denominator show which
+    of them are in the numerator.  `bucket` selects one bucket of a trend, by names of `BUCKET_FILTERS`.  Reads the
+    current rides: for a restated day this is basis `live`.  One query; two for callers who may not see small counts.
     """
     condition, parameters = selection.where()
     counted = [MEASURES[name] for name in measures]
@@ -186,7 +186,7 @@ def _minutes(sql: str, kind: Kind) -> str:
 
 
 def _counts(conditions: Sequence[str], parameters: dict[str, Any], numerator: Names) -> tuple[int, int, int]:
-    """Count all rides, those in the numerator, and the others: a list of rides reveals all three."""
+    """Count all rides, those in the numerator, and the rest: a list of rides reveals all three numbers."""
     in_numerator = " OR ".join(f"({MEASURES[name].condition})" for name in numerator) or "false"
     with connections[alias()].cursor() as cursor:
         cursor.execute(

@@ -1,8 +1,8 @@
 """Compute KPI values from measures, and hide those that are based on too few rides.
 
-A caller without any PHI level sees no value with fewer than five rides on either side of it: such a value may reveal
-what happened to one rider.  Values beside one another are hidden together where a hidden one would follow from the
-others and their total.
+A caller without a PHI level sees no value with fewer than five rides in its numerator or denominator, or between the
+two: such a value may reveal what happened to one rider.  Further values of a list or table are hidden if a hidden value
+could be computed from them and their total.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from lib.access import Phi, Principal
 SMALLEST: Final = 5  # rides
 _DIGITS: Final = 4  # of a value
 _EMPTY: Final[Mapping[str, Any]] = {}
-# KPIs whose numerator and denominator both count rides, so that their difference counts rides, too.
+# KPIs whose numerator and denominator both count rides, so that their difference is a count of rides, too.
 _OF_RIDES: Final = frozenset(
     kpi.key
     for kpi in ALL_KPIS
@@ -31,8 +31,9 @@ _OF_RIDES: Final = frozenset(
 class Figure:
     """The value of one KPI, or of one of its parts.
 
-    `value` None: nothing to count, or hidden, which `suppressed` tells apart.  A quantile has no numerator, and its
-    denominator is the number of values.  `sample` is the number of rides it is based on, for KPIs that define it.
+    `value` None: nothing to count, or hidden (then `suppressed` is true).  A quantile has no numerator, and its
+    denominator is the number of values.  `sample` is the number of rides that the value is based on, for KPIs that
+    define it.
     """
 
     kpi: Kpi
@@ -46,7 +47,7 @@ class Figure:
 
 
 def figures_of(kpis: Sequence[Kpi], sums: Sums) -> dict[str, Figure]:
-    """Compute the values of these KPIs by key; all quantiles of one measure are computed together."""
+    """Compute the values of these KPIs by key; quantiles of one measure are computed in one pass."""
     computed = _quantiles_of(kpis, sums)
     return {kpi.key: _figure(kpi, sums, computed) for kpi in kpis}
 
@@ -89,12 +90,12 @@ def _ratio(
 
 
 def total(names: Names, sums: Sums) -> int:
-    """Add measures up; of measures with single values, the number of values."""
+    """Add up measures; a measure with single values counts as the number of its values."""
     return sum(len(sums[name]) // BYTES_OF_VALUE if name in PACKED else int(sums[name]) for name in names)
 
 
 def as_json(figure: Figure) -> dict[str, Any]:
-    """Return a value as every answer and every file has it."""
+    """Return the fields of a value in the API and in files."""
     return {
         "value": figure.value,
         "numerator": figure.numerator,
@@ -113,7 +114,7 @@ def is_small(count: int | None) -> bool:
 
 
 def visible_to_caller(by: Principal, figure: Figure) -> Figure:
-    """Hide what the caller may not see: the whole value, with parts and exclusions, if either side is too small."""
+    """Hide what the caller may not see: the whole value, with parts and exclusions, if a ride count is small."""
     if by.phi > Phi.NONE:
         return figure
     if any(map(is_small, _ride_counts(figure))):
@@ -125,7 +126,7 @@ def visible_to_caller(by: Principal, figure: Figure) -> Figure:
 
 
 def _ride_counts(figure: Figure) -> list[int | None]:
-    """Return how many rides a value is based on: numerator, denominator, and their difference if it counts rides."""
+    """Return the ride counts of a value: numerator, denominator, and their difference if it counts rides."""
     if figure.sample is not None:
         return [figure.sample]
     difference = None
@@ -135,7 +136,7 @@ def _ride_counts(figure: Figure) -> list[int | None]:
 
 
 def _visible_exclusions(counts: Mapping[str, int | None]) -> Mapping[str, int | None]:
-    """Hide all exclusions if one is small: it would follow from the others and their sum."""
+    """Hide all exclusions if one is small: it could be computed from the others and their sum."""
     return dict.fromkeys(counts) if any(is_small(count) for count in counts.values()) else counts
 
 
@@ -156,8 +157,8 @@ def visible_beside_total(
 ) -> tuple[list[dict[str, Figure]], dict[str, Figure]]:
     """Hide values of rows that add up to a total; return the visible rows and the visible total.
 
-    If the hidden rows together are small, or there is only one, they would follow from the total and the visible rows:
-    the smallest visible row is hidden, too, until they do not; the total, when no more rows are left.
+    If the hidden rows together are small, or there is only one, they could be computed from the total and the visible
+    rows.  Then the smallest visible row is hidden, too, and so on; if no row is left, the total.
     """
     if by.phi > Phi.NONE:
         return [dict(row) for row in rows], dict(whole)
@@ -180,7 +181,7 @@ def _follows(
     visible: Sequence[Mapping[str, Figure]],
     total: Mapping[str, Figure],
 ) -> bool:
-    """Return whether a small value follows from the total and the visible rows."""
+    """Return whether a small value can be computed from the total and the visible rows."""
     hidden_figures = [rows[index][key] for index, row in enumerate(visible) if row[key].suppressed]
     if not hidden_figures or total[key].suppressed:
         return False
@@ -189,7 +190,7 @@ def _follows(
 
 
 def visible_counts(by: Principal, amounts: Mapping[Any, int]) -> dict[Any, int | None]:
-    """Hide small counts among counts beside one another; if they are few together, the smallest others, too."""
+    """Replace small counts by None; if they add up to few, also the smallest of the others."""
     if by.phi > Phi.NONE:
         return dict(amounts)
     small = {key for key, count in amounts.items() if is_small(count)}

@@ -1,4 +1,4 @@
-"""How far the data of a report are, on the database that reports read (lib/replica.py)."""
+"""Freshness of the data of reports, in the database that reports read (lib/replica.py)."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -10,13 +10,16 @@ from lib.replica import alias
 
 
 def rides_known_until() -> datetime | None:
-    """Return the time up to which the rides there are complete; None: unknown.  One query."""
+    """Return the time up to which that database has all rides; None: unknown.  One query."""
     return replica.as_of(alias())
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the rollups are.  `as_of` None: old rides are still being filled in, and values are not complete."""
+    """How far the rollups are up to date.
+
+    `as_of` None: old rides are still being filled in, so values are incomplete.
+    """
 
     as_of: datetime | None
     backfilled_from: date | None
@@ -27,7 +30,7 @@ NO_PROGRESS: Final = Progress(None, None, None)
 
 
 def progress() -> Progress:
-    """Return how far the rollups are.  One query.
+    """Return how far the rollups are up to date.  One query.
 
     Call it before reading rollups, so that they include at least everything up to `as_of`.
     """

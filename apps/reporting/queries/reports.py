@@ -1,4 +1,4 @@
-"""KPI values by facility and over time, with the previous period and the restatements."""
+"""KPI values by facility and over time, with the previous period and restatements."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ Names = Mapping[UUID, str]
 
 @dataclass(frozen=True, slots=True)
 class FacilityRow:
-    """The values of one facility, `facility_id` None for rides without one; `name` as it is now."""
+    """Values of one facility under its current name; `facility_id` None: rides without a facility."""
 
     facility_id: UUID | None
     name: str
@@ -51,9 +51,9 @@ class FacilityReport:
 def facility_kpis(
     *, by: Principal, selection: Selection, kpis: Sequence[Kpi] = ALL_KPIS, compared: bool = True
 ) -> FacilityReport:
-    """Return the values of every facility with rides in the period, and of all of them together.
+    """Return the values of every facility with rides in the period, and of all facilities together.
 
-    `compared` adds the previous period.  At most four queries of rollups, whatever the length of the period.
+    `compared` adds the previous period.  At most four queries of rollups, for any length of the period.
     """
     progress = freshness.progress()
     rows, total = _by_facility(by, selection, kpis)
@@ -94,10 +94,10 @@ def _shown(
 def figures_by_facility(
     *, by: Principal, selection: Selection, kpis: Sequence[Kpi], step: str | None
 ) -> Iterator[tuple[date | None, dict[UUID | None, dict[str, Figure]]]]:
-    """Yield the values of each facility, as `facility_kpis` returns them, for each bucket of the period with rides.
+    """Yield the values of each facility, as in `facility_kpis`, for each bucket of the period with rides.
 
-    `step` is "day", "week" or "month"; a bucket is named by its first day, which may be before the period.  Without a
-    step, the whole period is one bucket, named None.  One query.
+    `step` is "day", "week" or "month".  The key of a bucket is its first day, which may be before the period; without a
+    step, the whole period is one bucket with the key None.  One query.
     """
     if step is None:
         yield None, _by_facility(by, selection, kpis)[0]
@@ -124,7 +124,7 @@ def measures_of(kpis: Sequence[Kpi]) -> frozenset[str]:
     return frozenset(name for one in kpis for name in one.measures)
 
 
-# The buckets of trends, and their groupings of rollup rows.
+# The buckets of trends, and the groupings of rollup rows that each needs.
 BY: Final[Mapping[str, tuple[str, ...]]] = {
     "day": ("day",),
     "week": ("week",),
@@ -137,7 +137,7 @@ BY: Final[Mapping[str, tuple[str, ...]]] = {
     "provider": ("provider",),
     "service_type": ("service_type",),
 }
-# How many facilities a trend compares, a line for each.
+# Number of facilities that a trend can compare, with one line each.
 MIN_LINES: Final = 2
 MAX_LINES: Final = 6
 NO_NAMES: Final[Names] = {}
@@ -149,7 +149,7 @@ _NAMED: Final[Mapping[str, type[Facility | TransportProvider]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The values of one bucket, such as a week; `key` has the values of the groupings in `BY`, in their order."""
+    """Values of one bucket, such as a week; `key` holds the values of its groupings in `BY`, in the same order."""
 
     key: tuple[Any, ...]
     figures: Figures
@@ -157,7 +157,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One of several facilities in the buckets in which it has rides; `name` as it is now."""
+    """One facility of a comparison, under its current name, with the buckets in which it has rides."""
 
     facility_id: UUID
     name: str
@@ -166,7 +166,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A trend.  `names` has the facilities or providers in the keys, as they are now; `lines` one for each facility."""
+    """A trend; `names` has the current names of facilities or providers in the keys, `lines` is one per facility."""
 
     by: str
     points: list[Point]
@@ -179,10 +179,12 @@ class Trend:
 def trends(*, by: Principal, selection: Selection, kpis: Sequence[Kpi], along: str, each: bool = False) -> Trend:
     """Return the values of each bucket of the period with rides; `along` is a key of `BY`.  Three or four queries.
 
-    `each` adds a line for each selected facility.  Facilities and providers are sorted by name, rides without last.
+    `each` adds a line for each selected facility.  Facilities and providers are sorted by name; rides without one are
+    last.
 
     Raises:
-        InvalidInput: rollups do not have these buckets for the selection (`Selection.grain`), or no such lines.
+        InvalidInput: rollups do not have these buckets for the selection (`Selection.grain`), or `each` is not
+            possible.
     """
     progress = freshness.progress()
     if each:
@@ -203,7 +205,7 @@ def _facility_lines(
 ) -> tuple[list[Point], list[Line]]:
     """Return the points of all selected facilities together, and a line for each.
 
-    A value that is hidden for all together in a bucket is hidden for each facility there: they add up to it.
+    A value that is hidden in the total of a bucket is hidden for each facility there, because they add up to it.
     """
     ids = selection.facility_ids
     if ids is None or not MIN_LINES <= len(ids) <= MAX_LINES or along not in TIMES:
@@ -230,7 +232,7 @@ def _facility_lines(
 def _beside_total(
     by: Principal, rows: Sequence[Sums], kpis: Sequence[Kpi]
 ) -> tuple[list[dict[str, Figure]], dict[str, Figure]]:
-    """Compute values of rows and hide what would follow from their total; no total for callers who see everything."""
+    """Compute values of rows and hide those that follow from their total; no total for callers who see everything."""
     figures = [figures_of(kpis, row) for row in rows]
     if by.phi > Phi.NONE:
         return figures, {}

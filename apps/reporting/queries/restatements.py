@@ -1,4 +1,4 @@
-"""How the measures of closed days changed after they were closed, and which events changed them."""
+"""Changes to the measures of closed days, and the events that caused them."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from apps.rides.models import Ride
 from lib.access import Phi, Principal
 from lib.replica import alias
 
-MAX_ROWS: Final = 1000  # of one answer
+MAX_ROWS: Final = 1000  # per response
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A measure of a facility day as it was closed, and as it is now.  Of single values: their sum."""
+    """A measure of a facility day, as closed and as it is now.  For measures of single values: their sum."""
 
     measure: str
     closed: int | None
@@ -35,7 +35,7 @@ class Change:
 class Restated:
     """A facility day that has changed since it was closed.
 
-    `ride_ids` and `event_ids` are the causes; without any, a rebuild found the change.  `at` is the last change.
+    `ride_ids` and `event_ids` are the causes; both are empty if a rebuild found the change.  `at` is the last change.
     """
 
     service_date: date
@@ -47,9 +47,9 @@ class Restated:
 
 
 def restatements(*, by: Principal, selection: Selection) -> list[Restated]:
-    """List the restated facility days of the selection, latest day first, `MAX_ROWS` at most.
+    """List the restated facility days of the selection, latest day first, at most `MAX_ROWS`.
 
-    One query of rows whose closed and live state differ; a second one for the causes if there are any.
+    One query of rows whose closed and live state differ; a second query for the causes if there are any.
     """
     as_closed, as_now = _both_states(selection)
     keys = sorted({*as_closed, *as_now}, key=lambda key: (-key[0].toordinal(), str(key[1])))
@@ -68,7 +68,7 @@ Day = tuple[date, UUID | None]
 
 
 def _both_states(selection: Selection) -> tuple[dict[Day, Sums], dict[Day, Sums]]:
-    """Read the restated facility days as they were closed and as they are now."""
+    """Read the restated facility days, as closed and as they are now."""
     condition, parameters = selection.where()
     columns = ", ".join(measure.of_rows for measure in MEASURES.values())
     grain = Grain.SPLIT if selection.is_split else Grain.FACILITY
@@ -108,7 +108,7 @@ def _changes(by: Principal, closed: Sums, current: Sums) -> list[Change]:
 
 
 def _may_be_of_few(name: str, before: int, now: int) -> bool:
-    """Return whether a change may be of few rides; a sum, such as minutes, does not say of how many it is."""
+    """Return whether a change may concern few rides.  A sum, such as minutes, does not reveal its number of rides."""
     return MEASURES[name].kind is not Kind.COUNT or any(map(is_small, (before, now, abs(now - before))))
 
 
@@ -119,7 +119,7 @@ def _amount(name: str, sums_: Mapping[str, Any]) -> int:
 
 
 def _has_same_values(name: str, closed: Sums, current: Sums) -> bool:
-    """Return whether single values are the same, too: two of them may change while their sum does not."""
+    """Return whether the single values are equal, too: two of them may change while their sum does not."""
     return name not in PACKED or _values(closed.get(name, b"")) == _values(current.get(name, b""))
 
 
@@ -128,7 +128,7 @@ def _values(packed: bytes) -> list[int]:
 
 
 def _causes(by: Principal, selection: Selection) -> Mapping[Day, list[Restatement]]:
-    """Read the causes of restatements by day and facility; rides outside of the data scope are left out."""
+    """Read the causes of restatements by day and facility, without rides outside the caller's data scope."""
     rows = Restatement.objects.using(alias())
     rows = rows.filter(service_date__range=(selection.first, selection.last)).order_by("pk")
     if by.is_bound:

@@ -1,4 +1,4 @@
-"""The rides that a report is about: the requested days, facilities and so on, within the data scope of the caller."""
+"""The rides that a report covers: requested days, facilities, providers and service types, within the data scope."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ Ids = frozenset[UUID] | None  # None: all
 class Selection:
     """Days (both ends included), facilities, providers and service types; ids None: all, empty: none.
 
-    Only `select` makes one: it keeps the selection within the data scope of a principal.
+    Create it with `select`, which limits it to the data scope of a principal.
     """
 
     first: date
@@ -62,7 +62,7 @@ class Selection:
         return Grain.FACILITY if by_facility or self.facility_ids is not None else Grain.DAY
 
     def where(self) -> tuple[str, dict[str, Any]]:
-        """Return the condition on rollup rows, breakdown counts and facts alike, and its parameters."""
+        """Return a condition that fits rollup rows, breakdown counts and facts, and its parameters."""
         conditions = ["service_date BETWEEN %(first)s AND %(last)s"]
         parameters: dict[str, Any] = {"first": self.first, "last": self.last}
         for column, ids in (("facility_id", self.facility_ids), ("provider_id", self.provider_ids)):
@@ -93,7 +93,7 @@ def select(
 ) -> Selection:
     """Return the requested selection within the caller's data scope; ids outside of it select nothing.
 
-    Empty collections request all.
+    An empty collection selects everything in the data scope.
 
     Raises:
         InvalidInput: the period ends before it starts, or is longer than `max_days`.

@@ -39,9 +39,9 @@ GROUPINGS: Final[Mapping[str, _Grouping]] = {
 
 
 def sums(selection: Selection, names: Collection[str], *, by: tuple[str, ...] = ()) -> dict[tuple[Any, ...], Sums]:
-    """Add these measures up by these groupings; without groupings, the only key is ().  One query.
+    """Add up these measures by these groupings; without groupings, the only key is ().  One query.
 
-    Reads the coarsest rollup rows that have the groupings: of days, or of facilities, hours, or service types.
+    Reads the coarsest rollup rows that have the groupings (`Grain`).
 
     Raises:
         InvalidInput: no rollup row has these groupings together (`Selection.grain`).

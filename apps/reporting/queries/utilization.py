@@ -1,7 +1,7 @@
-"""Utilization of drivers and vehicles: busy time, time on shift and miles, read from rides and shifts, 92 days at most.
+"""Utilization of drivers and vehicles: busy time, time on shift and miles, from rides and shifts, at most 92 days.
 
-A shift is for all rides of its driver.  If facilities or service types are selected, or limit the caller's data scope,
-the rides are only a part of the work in the shift: the time on shift is then left out.
+A shift covers all rides of its driver.  If facilities or service types are selected, or limit the caller's data scope,
+the rides are only a part of the work in the shift, and the time on shift is left out.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,9 @@ from lib.replica import alias
 MAX_DAYS: Final = 92
 _COLUMNS: Final[Mapping[str, str]] = {"driver": "driver_id", "vehicle": "vehicle_id"}
 WORKERS: Final = tuple(_COLUMNS)
-# With two riders in one vehicle both are on board, and the driver is busy once.  Without an arrival time between them,
-# the times of a ride may be out of order, and PostgreSQL makes no range of those.
+# `range_agg` merges overlaps: with two riders on board, the driver is busy once.  Without an arrival time between them,
+# the times of a ride may be out of order, and PostgreSQL refuses a range that ends before it starts: hence `least` and
+# `greatest`.
 _RIDE_SUMS: Final = """
     count(*) AS rides,
     range_agg(tstzrange(
@@ -104,8 +105,8 @@ class DayUtilization:
 def by_worker(*, by: Principal, selection: Selection, of: str) -> list[WorkerUtilization]:
     """Add up the completed rides of each driver or vehicle (`of`, one of `WORKERS`), the busiest first.
 
-    Shifts are cut at the ends of the period by the operator's clock.  One query of rides: the selection has `MAX_DAYS`
-    at most.  Hidden rows come last, by id: their position would reveal how busy they were.
+    Shifts are cut at the ends of the period in the operator's time zone.  One query of rides: the selection has at most
+    `MAX_DAYS`.  Hidden rows come last, by id: their position would reveal how busy they were.
     """
     found = _read(_BY_WORKER, selection, of, {})
     visible = _visible(by, found)
@@ -117,9 +118,9 @@ def by_worker(*, by: Principal, selection: Selection, of: str) -> list[WorkerUti
 
 
 def by_day(*, by: Principal, selection: Selection, of: str, worker_id: UUID) -> list[DayUtilization]:
-    """Add up the completed rides of one driver or vehicle by day, the latest first; empty if none is theirs.
+    """Add up the completed rides of one driver or vehicle by day, latest first; empty if it has none.
 
-    One query.  A shift over midnight is part of both days.
+    One query.  A shift over midnight counts on both days.
     """
     found = _read(_BY_DAY, selection, of, {"worker": worker_id})
     visible = _visible(by, found)
@@ -130,7 +131,7 @@ def by_day(*, by: Principal, selection: Selection, of: str, worker_id: UUID) -> 
 
 
 def _visible(by: Principal, rows: list[tuple[Any, ...]]) -> Mapping[Any, int | None]:
-    """Hide rows with few rides, like counts beside one another."""
+    """Hide rows with few rides by the rules of `visible_counts`."""
     return visible_counts(by, {key: rides for key, _last, rides, *_others in rows})
 
 

@@ -1,21 +1,21 @@
-"""What a leg is to the figures: the columns that every measure is written in, as SQL over the rows.
+"""The facts of a ride: the columns that all measures are computed from, as SQL.
 
-Everything follows from the ride and from what hangs on it: milestones, assignments, exceptions.  Nothing follows from
-settings that may change later (service levels, fences, terms of orders), so that a figure changes with an event of the
-ride and never without one (docs/adr/0022).
+All facts derive from the ride and its milestones, assignments and exceptions.  None derives from settings that may
+change later (service levels, geofences, terms of orders), so a KPI value changes only with an event of the ride
+(docs/adr/0022).
 """
 
 from typing import Final
 
 NOT_BOOKED: Final = ("duplicate", "booking_error", "standing_order_hold", "standing_order_ended", "calendar_shift")
 OPEN: Final = ("requested", "scheduled", "assigned", "en_route", "arrived", "in_progress")
-GEOFENCE_METERS: Final = 150  # the definition's own, whatever a facility has set for its alerts
-# Chair shifts of dialysis, by the local hour at which the chair is due: the clinic's day is cut in three.
+GEOFENCE_METERS: Final = 150  # fixed by the KPI definition; a facility's own geofence for alerts does not matter
+# Chair shifts of dialysis, by the local hour of the chair time: the clinic's day has three shifts.
 SECOND_SHIFT_FROM: Final = 10
 THIRD_SHIFT_FROM: Final = 15
 TREATMENT_MINUTES: Final = 240
 POST_TREATMENT_MINUTES: Final = 30
-# A local day lies within these bounds around midnight UTC, whatever the zone (UTC-12 to UTC+14).
+# A local day lies within these bounds around midnight UTC in every time zone (UTC-12 to UTC+14).
 _DAY_BEGINS: Final = "interval '14 hours'"
 _DAY_ENDS: Final = "interval '36 hours'"
 
@@ -24,11 +24,11 @@ INCIDENT_REASONS: Final = ("accident", "aborted_medical_emergency", "aborted_saf
 
 
 def quoted(words: tuple[str, ...]) -> str:
-    """Write words of ours as an SQL list."""
+    """Return the words as an SQL list; for constants only, it does not escape."""
     return "(" + ", ".join(f"'{word}'" for word in words) + ")"
 
 
-# The legs of one day and facility; an index on (facility, pickup) finds them.
+# The rides of facility days, read by an index on (facility, pickup).
 RIDES_OF_FACILITY_DAYS: Final = f"""
     SELECT r.* FROM unnest(%(dates)s::date[], %(facilities)s::uuid[]) AS cell(day, facility)
     CROSS JOIN LATERAL (
@@ -41,14 +41,14 @@ RIDES_OF_FACILITY_DAYS: Final = f"""
             AND pickup_at < cell.day::timestamp AT TIME ZONE 'UTC' + {_DAY_ENDS}
     ) r
 """  # noqa: S608  # constant names, values are parameters
-# The legs of a period, both ends included, of all facilities.
+# The rides of a period, both ends included, of all facilities.
 RIDES_OF_PERIOD: Final = f"""
     SELECT * FROM rides_ride WHERE service_date BETWEEN %(first)s AND %(last)s
         AND pickup_at >= %(first)s::date::timestamp AT TIME ZONE 'UTC' - {_DAY_BEGINS}
         AND pickup_at < %(last)s::date::timestamp AT TIME ZONE 'UTC' + {_DAY_ENDS}
 """  # noqa: S608  # constant names, values are parameters
 
-# Codes that operators added count as the built-in one they name; only the lists of endings matter.
+# A code that operators added counts as its built-in parent code; only the reason lists of ended rides matter.
 _REASON: Final = """
     LEFT JOIN rides_reasoncode own ON own.code = r.reason_code AND own.reason_list = r.status
 """
@@ -80,13 +80,13 @@ _EXCEPTIONS: Final = f"""
 _CHAIR: Final = f"""CASE WHEN r.leg_type <> 'return' THEN r.appointment_at
     ELSE r.pickup_at - make_interval(mins => coalesce((r.dialysis->>'treatmentMinutes')::int, {TREATMENT_MINUTES})
         + coalesce((r.dialysis->>'postTreatmentMinutes')::int, {POST_TREATMENT_MINUTES})) END"""
-# The day that gives a dialysis ride its pattern: its date in the pattern, wherever a holiday has moved it.
+# The day that decides the pattern of a dialysis ride: its date in the recurrence, even if a holiday moved the ride.
 _PATTERN_DAY: Final = """extract(isodow FROM CASE WHEN r.occurrence_key = '' THEN r.service_date
     ELSE split_part(r.occurrence_key, ':', 2)::date END)"""
 
 
 def facts_of(rides: str) -> str:
-    """Write the statement that gives the facts of these legs, one row for each; `rides` selects rows of rides."""
+    """Return the SQL statement that computes the facts of rides, one row each; `rides` is SQL that selects rides."""
     return f"""
         SELECT r.id, r.service_date, r.facility_id, r.provider_id, r.service_type, r.status, r.fault,
             r.cancellation_timing AS timing, r.leg_type = 'return' AS is_return, r.will_call,
@@ -114,7 +114,7 @@ def facts_of(rides: str) -> str:
 
 
 def endings_of(rides: str) -> str:
-    """Write the statement that counts these legs' endings by reason and fault."""
+    """Return the SQL statement that counts ended rides by reason and fault."""
     return f"""
         SELECT r.service_date, r.facility_id, r.provider_id, r.service_type, 'ending' AS kind, r.status AS category,
             coalesce(own.parent_code, r.reason_code) AS code, r.fault, count(*)::int AS amount
@@ -125,7 +125,7 @@ def endings_of(rides: str) -> str:
 
 
 def exceptions_of(rides: str) -> str:
-    """Write the statement that counts these legs' exceptions by type and severity."""
+    """Return the SQL statement that counts exceptions of rides by type and severity."""
     return f"""
         SELECT r.service_date, r.facility_id, r.provider_id, r.service_type, 'exception' AS kind,
             e.severity AS category, e.type AS code, '' AS fault, count(*)::int AS amount

@@ -1,8 +1,9 @@
 """The KPIs of version kpi-1: which measures (measures.py) each value, denominator and exclusion adds up.
 
-The API, pages, exports and docs/figures.md are all made from this table; the texts are in `kpi_labels.py`.  For each
-share of rides, the denominator and the exclusions together are all rides, each counted once: a test holds it.  To add a
-KPI, add its measures if it needs new ones, an entry here, its texts, and run `rebuild_reports --discard-closed`.
+The API, pages, exports and docs/figures.md are generated from this table; the texts are in `kpi_labels.py`.  For each
+share of rides, the denominator and the exclusions together cover all rides, each counted once; a test checks it.  To
+add a KPI, add its measures if it needs new ones, an entry here and its texts, and run `rebuild_reports
+--discard-closed`.
 """
 
 from collections.abc import Mapping
@@ -64,18 +65,18 @@ class Kpi:
 
     @property
     def factor(self) -> int:
-        """Return what the ratio is multiplied by."""
+        """Return the multiplier of the ratio."""
         return _FACTORS.get(self.unit, 1)
 
     @property
     def measures(self) -> frozenset[str]:
-        """Return every measure that the KPI is computed from."""
+        """Return all measures that the KPI is computed from."""
         named = [self.numerator, self.denominator, self.sample, *self.excluded.values()]
         named += [names for part in self.parts.values() for names in (part.numerator, part.denominator)]
         return frozenset(name for names in named for name in names)
 
 
-# Populations, as measures that exclude one another.
+# Populations, as measures that exclude each other.
 COMPLETED: Final = ("completed",)
 NO_SHOW: Final = ("no_show_rider", "no_show_facility", "no_show_other")
 UNFULFILLED: Final = ("unfulfilled_provider", "unfulfilled_other")
@@ -83,7 +84,7 @@ CANCELLED: Final = ("cancelled_advance", "cancelled_same_day", "cancelled_late",
 EXPECTED: Final = (*COMPLETED, *NO_SHOW, *UNFULFILLED, *CANCELLED[1:], *OPEN)  # booked, and not cancelled in advance
 BOOKED: Final = (*EXPECTED, CANCELLED[0])
 ALL: Final = ("not_booked", *BOOKED)
-# Parts of exclusions that several KPIs have.
+# Exclusions that several KPIs share.
 LEFT_OUT: Final = {"not_booked": ("not_booked",)}
 NOT_COMPLETED: Final = (*NO_SHOW, *UNFULFILLED, *CANCELLED, *OPEN)
 UNSEEN: Final = {

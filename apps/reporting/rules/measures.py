@@ -1,8 +1,8 @@
-"""The measures of rides: each is one condition, one number or some minutes, written once as SQL over the facts.
+"""The measures of rides: each is a condition, a number or minutes, defined once as SQL over the facts.
 
-The same SQL fills the rollups, lists the rides behind a value, and is compared by `check_reports`.  Rollups hold
-measures by name (`MetricsRow.totals`, `.minutes`): a new measure needs no migration, only a run of
-`rebuild_reports --discard-closed`.
+The same SQL fills the rollups, lists the rides behind a value, and is used by `check_reports`.  Rollups store measures
+by name (`MetricsRow.totals`, `.minutes`), so a new measure needs no migration, only a run of `rebuild_reports
+--discard-closed`.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,7 @@ from typing import Final
 
 from apps.reporting.rules.facts import OPEN, quoted
 
-# Minutes of the KPI kpis, version kpi-1.  The same for every facility, whatever service levels it has agreed to
-# (docs/adr/0022).
+# Minutes in the KPIs of version kpi-1: the same for every facility, regardless of its service levels (docs/adr/0022).
 LATE: Final = 15
 EARLY: Final = 15
 TOO_EARLY: Final = 60
@@ -26,7 +25,7 @@ EARLY_NOTICE_HOURS: Final = 48
 
 
 class Kind(Enum):
-    """How a measure of single rides becomes a measure of a day."""
+    """How the values of single rides are aggregated to a day."""
 
     COUNT = "count"  # `sql` is a condition; counts the rides for which it is true
     SUM = "sum"  # `sql` is a whole number or null
@@ -88,7 +87,7 @@ class Measure:
 
     @property
     def condition(self) -> str:
-        """Return the condition under which a ride is behind a value of this measure."""
+        """Return the condition that a ride contributes to this measure."""
         if self.kind is Kind.COUNT:
             return self.sql
         if self.kind is Kind.VALUES:
@@ -97,7 +96,7 @@ class Measure:
 
 
 def minutes(later: str, earlier: str) -> str:
-    """Write whole minutes between two instants, rounded down; real time, whatever the clocks on the wall do."""
+    """Return SQL for whole minutes between two instants, rounded down; elapsed time, unaffected by clock changes."""
     return f"floor(extract(epoch FROM {later} - {earlier}) / 60)::int"
 
 
@@ -128,7 +127,7 @@ def _before(instant: str, minutes: int) -> str:
     return f"{instant} - interval '{minutes} minutes'"
 
 
-# Where a leg stands; exactly one of these is true of each.
+# Rides by status; exactly one of these is true for each ride.
 STANDING: Final = {
     "not_booked": "NOT booked",
     **{status: f"status = '{status}'" for status in OPEN},
@@ -153,10 +152,10 @@ _COUNTS: Final = {
     "failed_return": f"{_BY_PROVIDER} AND is_return",
     "failed_with_notice": f"{_BY_PROVIDER} AND pickup_at - ended_at >= interval '{EARLY_NOTICE_HOURS} hours'",
     "failed_at_short_notice": f"{_BY_PROVIDER} AND pickup_at - ended_at < interval '{EARLY_NOTICE_HOURS} hours'",
-    # Arrival at the pickup; the last seven are true of one each.
-    # A ride that the provider failed was not on time, whenever its vehicle came.
+    # Arrival at the pickup; of the last seven, exactly one is true.  A ride that the provider failed was not on time,
+    # even if its vehicle arrived.
     "arrived_on_time": f"booked AND NOT ({_BY_PROVIDER}) AND arrived_at <= {_after('due_at', LATE)}",
-    # Who is picked up when ready is not rushed, however soon it is (docs/adr/0022).
+    # Will-call rides are excluded: a rider who is picked up when ready is not rushed (docs/adr/0022).
     "boarded_early": f"{_FIRM} AND arrived_at IS NOT NULL AND boarded_at < {_before('pickup_at', EARLY)}",
     "reached_firm": f"{_FIRM} AND arrived_at IS NOT NULL",
     "unseen_firm": f"{_FIRM} AND arrived_at IS NULL",
@@ -190,13 +189,13 @@ _COUNTS: Final = {
     "discharge_not_released": f"{_DISCHARGE} AND ready_at IS NULL",
     "discharge_no_order": f"{_DISCHARGE} AND ready_at IS NOT NULL AND ordered_at IS NULL",
     "not_discharge": "booked AND service_type <> 'hospital_discharge'",
-    # Promises and assignment.
+    # Promised times and assignment.
     "promised": "booked AND promised_at IS NOT NULL",
     "not_promised": "booked AND promised_at IS NULL",
     "without_due_time": "booked AND due_at IS NULL",
     "never_accepted": "booked AND accepted_at IS NULL",
     "accepted_unasked": "booked AND accepted_at IS NOT NULL AND wanted_at IS NULL",
-    # On the road.
+    # During the ride.
     "not_boarded": "booked AND boarded_at IS NULL",
     "boarded_unseen": "booked AND boarded_at IS NOT NULL AND (arrived_at IS NULL OR due_at IS NULL)",
     "ride_time_known": _KNOWN_TIME,
@@ -227,13 +226,13 @@ _SUMS: Final = {
     "alerts_open": _where("booked", "alerts - coalesce(cardinality(resolve_minutes), 0)"),
     "alerts_unseen": _where("booked", "alerts - coalesce(cardinality(ack_minutes), 0)"),
 }
-# Null where one of the instants is: a leg without both has no value.
+# Null if one of the instants is null: such a ride has no value.
 _VALUE: Final = {
     "will_call_response": _where(_RELEASED, minutes("arrived_at", "ready_at")),
     "discharge_wait": _where(_DISCHARGE, minutes("boarded_at", "ready_at")),
     "discharge_order": _where(_DISCHARGE, minutes("ready_at", "ordered_at")),
     "lead_time": _where("booked", minutes("due_at", "requested_at")),
-    # One that was put on the ride before it was wanted took no time; `greatest` alone would make 0 of null.
+    # A driver who accepted before the ride was waiting took 0 minutes; `greatest` alone would turn null into 0.
     "time_to_assign": _where(
         "booked AND accepted_at - wanted_at IS NOT NULL", f"greatest({minutes('accepted_at', 'wanted_at')}, 0)"
     ),

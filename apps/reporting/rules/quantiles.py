@@ -1,4 +1,4 @@
-"""Exact quantiles of minutes that are kept packed, by linear interpolation, as percentile_cont of PostgreSQL gives."""
+"""Exact quantiles of packed minutes, by linear interpolation, like percentile_cont of PostgreSQL."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,11 +7,11 @@ _KEPT_AS: Final = ">i4"
 
 
 def quantiles(packed: bytes, wanted: Sequence[float]) -> list[float | None]:
-    """Give these quantiles (0 to 1) of the values in `packed`; None for each where there are no values.
+    """Return these quantiles (0 to 1) of the values in `packed`; None for each if there are no values.
 
-    The values need no order.  O(n), in C: a million values take some milliseconds.
+    The values need no order.  O(n), in C: a million values take a few milliseconds.
     """
-    import numpy as np  # noqa: PLC0415  # a dozen megabytes: only who tells figures pays for them
+    import numpy as np  # noqa: PLC0415  # about 12 MB: loaded only where quantiles are computed
 
     values = np.frombuffer(packed, dtype=_KEPT_AS).astype(np.int32)
     if not values.size:

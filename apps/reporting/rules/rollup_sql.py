@@ -1,4 +1,4 @@
-"""The SQL that makes rollup rows from rides, and the rows of all facilities from the rows of each."""
+"""SQL that computes rollup rows from rides, and the rows of all facilities from the rows of each facility."""
 
 from enum import IntEnum
 from typing import Final
@@ -11,7 +11,7 @@ BREAKDOWN_TABLE: Final = "reporting_breakdowncount"
 
 
 class Grain(IntEnum):
-    """What one row adds up.  Rows of all facilities are added up from the rows of each facility."""
+    """What one row aggregates.  Rows of all facilities are added up from the rows of each facility."""
 
     DAY = 0
     DAY_HOUR = 1
@@ -53,7 +53,7 @@ def breakdowns_of(rides: str) -> str:
 
 
 def day_metrics(bases: str) -> str:
-    """Return the statement that adds facility rows of these bases up to `METRICS_COLUMNS` of whole days, `dates`."""
+    """Return the statement that adds up facility rows of these bases to `METRICS_COLUMNS` of whole days (`dates`)."""
     return f"""
         SELECT grain, service_date, NULL::uuid AS facility_id, hour, NULL::uuid AS provider_id, '' AS service_type,
             '' AS pattern, '' AS shift, {_json()}
@@ -72,7 +72,7 @@ def _aggregates(step: str) -> str:
 
 
 def _records() -> str:
-    """Return a record of the totals and one of the minutes: `to_jsonb` names the fields of a record."""
+    """Return two records, of totals and of minutes: `to_jsonb` uses the field names of a record as keys."""
     totals = ", ".join(name for name, measure in MEASURES.items() if not measure.is_packed)
     minutes = ", ".join(name for name, measure in MEASURES.items() if measure.is_packed)
     return f"LATERAL (SELECT {totals}) AS total, LATERAL (SELECT {minutes}) AS minute"

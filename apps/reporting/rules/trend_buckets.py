@@ -1,11 +1,11 @@
-"""The buckets of a trend, and what selects the rides of one bucket, in links of pages and of the API alike."""
+"""The buckets of a trend, and the filter for the rides of one bucket, used in links of pages and of the API."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
 TIMES: Final = ("day", "week", "month")
-# The key of these is an id; it is null for rides without one, and no parameter selects those.
+# Their keys are ids: null for rides without a facility or provider, which no query parameter selects.
 _BY_ID: Final = ("facility", "provider")
 _KEY_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "weekday_hour": ("weekday", "hour"),
@@ -14,10 +14,10 @@ _KEY_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def bucket_filter(along: str, key: Sequence[Any], *, first: date, last: date) -> dict[str, Any] | None:
-    """Return what selects the rides of one bucket within a period, both ends included; None if nothing does.
+    """Return the filter for the rides of one bucket within a period, both ends included.
 
-    Keys are `first` and `last`, "weekday" (Monday 1), "hour", "pattern", "shift", "facility", "provider" and
-    "service_type".
+    None if no filter selects them.  Keys are `first` and `last`, "weekday" (Monday 1), "hour", "pattern", "shift",
+    "facility", "provider" and "service_type".
     """
     if along in TIMES:
         start, end = _span(along, key[0])

@@ -1,4 +1,4 @@
-"""Fill rollups from rides that are older than the rollups, in portions, latest days first."""
+"""Fill rollups from rides that are older than the rollups, in batches, latest days first."""
 
 from datetime import date, timedelta
 from typing import Final
@@ -14,7 +14,7 @@ from apps.rides.models import Ride
 
 DAYS_PER_RUN: Final = 5  # keeps the transaction, and the lock on the checkpoint, to a second or so
 _DAY: Final = timedelta(days=1)
-# A local day is within these bounds in every time zone; the index is on instants.
+# In every time zone a local day is within these bounds; the index is on instants.
 _FACILITIES: Final = """
     SELECT DISTINCT facility_id FROM rides_ride WHERE service_date = %(day)s
         AND pickup_at >= %(day)s::date::timestamp AT TIME ZONE 'UTC' - interval '14 hours'
@@ -26,7 +26,7 @@ _FACILITIES: Final = """
 def backfill_days() -> bool:
     """Fill in the next days; return whether there were any.  No-op while another process writes rollups.
 
-    Until all days are filled in, no day is closed, and reports say that they are not complete.
+    Until all days are filled in, no day is closed, and reports are marked as incomplete.
     """
     checkpoint = RollupCheckpoint.objects.select_for_update(skip_locked=True).first()
     if checkpoint is None or checkpoint.filled:
@@ -36,7 +36,7 @@ def backfill_days() -> bool:
         checkpoint.filled = True
         checkpoint.save(update_fields=["filled"])
         return True
-    # Rides that are booked later than the latest day come with an event.
+    # Rides booked later for a day after `latest` are added by their events.
     until = checkpoint.filled_from or latest + _DAY
     first = max(until - DAYS_PER_RUN * _DAY, oldest)
     days = [first + _DAY * number for number in range((until - first).days)]
@@ -57,7 +57,7 @@ def facility_days_of(day: date) -> list[FacilityDay]:
 
 
 def _outermost_days() -> tuple[date | None, date | None]:
-    """Return two days between which all rides are; None without rides.  Reads both ends of an index."""
+    """Return two days that enclose the days of all rides; None without rides.  Reads both ends of an index."""
     ends = Ride.objects.aggregate(oldest=Min("pickup_at"), latest=Max("pickup_at"))
     if ends["oldest"] is None:
         return None, None

@@ -1,7 +1,7 @@
-"""Write rollup rows.  The rows of one facility day are always recomputed as a whole, from the rides.
+"""Write rollup rows.  The rows of a facility day are always recomputed from all its rides.
 
 Nothing is incremented or decremented, so writing a facility day twice, or again after a crash, changes nothing.  The
-caller holds the row of `RollupCheckpoint` locked, which keeps other writers away.
+caller holds a lock on the row of `RollupCheckpoint`, which excludes other writers.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -26,12 +26,12 @@ from apps.reporting.rules.rollup_sql import (
 )
 
 FacilityDay = tuple[date, UUID | None]  # None: the rides without a facility
-BATCH: Final = 200  # facility days of one statement: some 20,000 rides of a large operator
+BATCH: Final = 200  # facility days per statement: about 20,000 rides of a large operator
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """One of the two rollup tables, and how its rows are computed."""
+    """A rollup table, and the SQL that computes its rows."""
 
     name: str
     columns: str
@@ -48,7 +48,7 @@ _TABLES: Final = (
     ),
     _Table(BREAKDOWN_TABLE, BREAKDOWN_COLUMNS, breakdowns_of(RIDES_OF_FACILITY_DAYS), "true"),
 )
-# Two conditions, since no index serves IS NOT DISTINCT FROM.
+# Two conditions, because no index supports IS NOT DISTINCT FROM.
 _IN_FACILITY_DAYS: Final = (
     "t.service_date = wanted.day AND t.facility_id = wanted.facility",
     "t.service_date = wanted.day AND t.facility_id IS NULL AND wanted.facility IS NULL",
@@ -57,9 +57,9 @@ _FACILITY_DAYS: Final = "unnest(%(dates)s::date[], %(facilities)s::uuid[]) AS wa
 
 
 def write(facility_days: Iterable[FacilityDay], *, closed_through: date | None) -> set[FacilityDay]:
-    """Recompute these facility days and the days they are on; return the closed ones whose measures changed.
+    """Recompute these facility days and the totals of their days; return the closed ones whose measures changed.
 
-    Rows of a closed day that changes are kept as closed, beside the rows as they are now.
+    If a closed day changes, its closed rows are kept beside the live rows.
     """
     wanted = sorted(set(facility_days), key=str)
     changed: set[FacilityDay] = set()
@@ -73,7 +73,7 @@ def write(facility_days: Iterable[FacilityDay], *, closed_through: date | None) 
 
 
 def discard_closed(facility_days: Collection[FacilityDay]) -> None:
-    """Delete the rows of these facility days, closed ones included; `write` has to follow."""
+    """Delete the rows of these facility days, closed ones included.  Call `write` afterwards."""
     for table in _TABLES:
         _delete(table, list(facility_days), "true")
 
@@ -94,7 +94,7 @@ def _replace(facility_days: list[FacilityDay]) -> None:
 
 
 def _restate(facility_days: list[FacilityDay]) -> set[FacilityDay]:
-    """Store the rows as they are now beside the closed ones, where the two differ."""
+    """Compute the live rows of closed facility days, and store them beside the closed rows where the two differ."""
     if not facility_days:
         return set()
     for table in _TABLES:
@@ -112,7 +112,7 @@ def _restate(facility_days: list[FacilityDay]) -> set[FacilityDay]:
 
 
 def _merge_if_as_closed(facility_days: list[FacilityDay]) -> None:
-    """Make one state of closed and live again where a later change reverted the earlier one."""
+    """Merge closed and live rows into one state where a later change reverted the earlier one."""
     if not facility_days:
         return
     differing = {item for table in _TABLES for item in _differing(table, facility_days, ("closed",), "live")}
@@ -153,7 +153,7 @@ def _set_basis(table: _Table, facility_days: list[FacilityDay], *, old: str, new
 
 
 def _differing(table: _Table, facility_days: list[FacilityDay], bases: tuple[str, ...], other: str) -> set[FacilityDay]:
-    """Return the facility days whose rows of these bases are not the rows of the other basis."""
+    """Return the facility days whose rows of these bases differ from the rows of the other basis."""
     parameters = {**_parameters(facility_days), "bases": list(bases), "other": [other]}
     rows = [
         f"SELECT {table.columns} FROM {table.name} t JOIN {_FACILITY_DAYS}"  # noqa: S608  # no user input
@@ -166,7 +166,7 @@ def _differing(table: _Table, facility_days: list[FacilityDay], bases: tuple[str
 
 
 def differing_rows(first: str, second: str) -> str:
-    """Return the statement that lists the days and facilities in which the rows of two selections differ."""
+    """Return the SQL statement that lists the days and facilities in which the rows of two selections differ."""
     return (
         f"WITH a AS MATERIALIZED ({first}), b AS MATERIALIZED ({second})"  # noqa: S608  # no user input
         " SELECT DISTINCT service_date, facility_id FROM"
@@ -175,7 +175,7 @@ def differing_rows(first: str, second: str) -> str:
 
 
 def _add_up_days(days: set[date]) -> None:
-    """Rewrite the rows of all facilities for these days: one set of rows for both bases, or one for each."""
+    """Rewrite the rows of all facilities for these days: one set of rows for both bases, or one for each basis."""
     if not days:
         return
     parameters = {"dates": sorted(days)}

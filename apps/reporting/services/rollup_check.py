@@ -22,10 +22,10 @@ from apps.reporting.services.metrics_rows import FacilityDay, differing_rows
 
 
 def differing_days(*, first: date, last: date) -> Iterator[FacilityDay]:
-    """Yield the facility days of a period, both ends included, whose rollups are not what the rides say now.
+    """Yield the facility days of a period, both ends included, whose rollups differ from the current rides.
 
-    A day whose rows of all facilities are not the sum of the facility rows is yielded with the facility None.  Restated
-    days are compared as they are now.
+    If the rows of all facilities are not the sum of the facility rows, the day is yielded with the facility None.
+    Restated days are compared in their live state.
     """
     for number in range((last - first).days + 1):
         yield from _differing_on(first + timedelta(days=number))
@@ -33,7 +33,7 @@ def differing_days(*, first: date, last: date) -> Iterator[FacilityDay]:
 
 @transaction.atomic
 def _differing_on(day: date) -> list[FacilityDay]:
-    # No other process writes rollups meanwhile.  A ride that changes meanwhile is reported; check again.
+    # The lock excludes other writers of rollups.  A ride that changes during the check is reported: check again.
     RollupCheckpoint.objects.select_for_update().first()
     live = "service_date = %(first)s AND basis IN ('both', 'live')"
     facilities, days = (

@@ -1,19 +1,19 @@
-"""Keep the daily rollups up to date with the rides, and rebuild them on demand.
+"""Update the daily rollups from the events of rides, and rebuild them on demand.
 
 Rollups (`MetricsRow`, `BreakdownCount`) hold the measures of one day of one facility; reports read them instead of
-millions of rides.  Every event of a ride names the facility days whose measures it may have changed: the day the ride
-is on, and the days it was on before.  `apply_events` recomputes those days as a whole from the rides
-(metrics_rows.py), so that an event that is applied twice changes nothing.
+millions of rides.  Every event of a ride names the facility days whose measures it may have changed: the day of the
+ride, and its earlier days if it was moved.  `apply_events` recomputes those days as a whole from the rides
+(metrics_rows.py), so an event that is applied twice changes nothing.
 
 One transaction reads a batch of events, rewrites the rows of their facility days and moves the checkpoint
-(`RollupCheckpoint`), whose row it locks: a crash undoes all three, and a second worker finds the row locked and
+(`RollupCheckpoint`), whose row it locks: a crash rolls back all three, and a second worker finds the row locked and
 returns.  Only settled events are read, so that no event is skipped because its transaction commits late
-(apps/events/queries.py).  The first run sets the checkpoint to the end of the feed; days before that are filled in from
-the rides in portions, latest first (backfill.py).
+(apps/events/queries.py).  The first run sets the checkpoint to the end of the feed; earlier days are filled in from the
+rides in batches, latest first (backfill.py).
 
 A day is closed `REPORT_LOCK_AFTER_DAYS` after it ended.  If a later event changes a closed day, the closed rows are
 kept beside the live ones (`Basis`), and a `Restatement` names the event.  Changes to rides without an event are not
-noticed here: `manage.py check_reports` finds them and `manage.py rebuild_reports` repairs them.
+detected here: `manage.py check_reports` finds them and `manage.py rebuild_reports` repairs them.
 """
 
 import time
@@ -35,9 +35,9 @@ from lib.access import Principal
 
 EVENTS_PER_BATCH: Final = 5000
 MAX_SECONDS: Final = 20.0  # of one run of the task; the next run continues
-# No measure depends on these events.
+# Events that change no measure.
 _WITHOUT_MEASURES: Final = frozenset({"ride.eta_changed", "ride.driver_offered"})
-# A change of these may move a ride to another local day, and the event does not say from which day.
+# A change of these fields may move a ride to another local day, and the event does not name the earlier day.
 _MOVING: Final = frozenset({"pickup", "dropoff", "timezone"})
 _DAY: Final = timedelta(days=1)
 
@@ -45,7 +45,7 @@ _DAY: Final = timedelta(days=1)
 def refresh(*, by: Principal, at: datetime, seconds: float = MAX_SECONDS) -> int:
     """Apply new events and fill in old days until both are done or the time is up; return how many events were read.
 
-    Any number of workers may call it at once: all but one return immediately.
+    `seconds` limits one run.  Any number of workers may call it concurrently: all but one return immediately.
     """
     deadline = time.monotonic() + seconds
     create_checkpoint()
@@ -62,7 +62,7 @@ def refresh(*, by: Principal, at: datetime, seconds: float = MAX_SECONDS) -> int
 
 
 def create_checkpoint() -> None:
-    """Set the checkpoint to the end of the feed, if there is none: earlier rides are filled in from their rows."""
+    """Create the checkpoint at the end of the feed if there is none; earlier rides are filled in from their rows."""
     if not RollupCheckpoint.objects.exists():
         position, event_id = feed.frontier()
         checkpoint = RollupCheckpoint(transaction=position, event_id=event_id)
@@ -100,7 +100,7 @@ def _is_filled_in(checkpoint: RollupCheckpoint, day: date) -> bool:
 
 
 def _close_days(checkpoint: RollupCheckpoint, at: datetime) -> list[str]:
-    """Close the days that are due, once every earlier event is included; return the changed columns."""
+    """Close the days that are due, once all earlier events are included; return the changed columns."""
     today = at.astimezone(ZoneInfo(settings.OPERATOR_TIME_ZONE)).date()
     last = today - timedelta(days=settings.REPORT_LOCK_AFTER_DAYS + 1)
     if not checkpoint.filled or (checkpoint.closed_through is not None and last <= checkpoint.closed_through):
@@ -110,10 +110,10 @@ def _close_days(checkpoint: RollupCheckpoint, at: datetime) -> list[str]:
 
 
 def _causes(events: Sequence[Event]) -> dict[FacilityDay, list[Event]]:
-    """Map the facility days that these events may have changed to the events.  One query.
+    """Map each facility day that these events may have changed to its events.  One query.
 
-    Rides are never deleted by the service.  If a ride was deleted by hand, its events name no facility day and are
-    skipped; `rollup_check` reports the day.
+    The service never deletes rides.  If a ride was deleted by SQL, its events name no facility day and are skipped;
+    `rollup_check` reports the day.
     """
     rides = Ride.objects.filter(pk__in={event.subject_id for event in events})
     places = {
@@ -133,7 +133,7 @@ def _earlier_days(data: dict[str, Any], zone: ZoneInfo) -> Iterator[date]:
     may_move = "previousPickupTime" in data or not _MOVING.isdisjoint(data.get("changed", ()))
     for text in filter(None, (data.get("pickupTime"), data.get("previousPickupTime"))):
         day = datetime.fromisoformat(text).astimezone(zone).date()
-        # The time zone may have been different, which makes a difference of one day at most.
+        # The time zone may have changed, which shifts the day by at most one.
         yield from (day - _DAY, day, day + _DAY) if may_move else (day,)
 
 
@@ -151,8 +151,8 @@ def _record_restatement(facility_day: FacilityDay, events: Iterable[Event], *, a
 def rebuild(*, first: date, last: date, discard_closed: bool, at: datetime) -> set[FacilityDay]:
     """Recompute the days of a period, both ends included; return the closed facility days that changed.
 
-    `discard_closed` takes the days as they are now for how they were closed: for measures that are new in a release.
-    One transaction per day; waits for other processes that write rollups.
+    `discard_closed` replaces the closed rows by the current ones: for measures that are new in a release.  One
+    transaction per day; waits for other processes that write rollups.
     """
     create_checkpoint()
     changed: set[FacilityDay] = set()

@@ -10,7 +10,7 @@ from lib.access import system
 
 
 class Command(BaseCommand):
-    """Do what the periodic task does, until everything is included."""
+    """Run the periodic refresh until all rides are included."""
 
     help = "Bring the rollups of reports up to date, and fill in days that are missing."
 

@@ -33,7 +33,7 @@ _DIRECTIONS = {True: "higher is better", False: "lower is better", None: "neithe
 
 
 def figures_page() -> str:
-    """Write the page."""
+    """Return the text of docs/figures.md."""
     contents = "".join(
         f"- [{KPI_TEXTS[one.key].title}](#{one.key}): {KPI_TEXTS[one.key].question}\n" for one in ALL_KPIS
     )
