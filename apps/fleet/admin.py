@@ -1,4 +1,4 @@
-"""Tables of the fleet.  Activation and status are read-only here: services move them, with what follows from it."""
+"""Admin of the fleet.  Activation and status are read-only here: the services change them, with all consequences."""
 
 from django.contrib import admin
 from django.http import HttpRequest
@@ -62,7 +62,7 @@ class DriverAdmin(ScopedAdmin[Driver]):
     )
 
     def name_of(self, row: Driver, request: HttpRequest) -> str:
-        """Call drivers by their first name, which is all that planners need, or in full."""
+        """Name drivers by first name, which is enough for planners, or in full for roles that may view drivers."""
         return f"{row.first_name} {row.last_name}" if self.has_view_permission(request) else row.first_name
 
     def record_event(self, request: HttpRequest, row: Driver) -> None:

@@ -1,4 +1,4 @@
-"""Drivers and vehicles as they are shown: with credentials and how they stand, shifts to come, leave, and duty."""
+"""Drivers and vehicles for display: credentials and their status, upcoming shifts, leave, and duty."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -26,14 +26,14 @@ from lib.access import Phi, Principal
 from lib.errors import NotFound
 from lib.reference_checks import visible_riders
 
-# A ride under way whose pickup was promised longer ago than this is stuck, and says nothing of where its driver is.
+# A ride under way whose pickup time is longer ago than this is stuck, and does not show where its driver is.
 UNDER_WAY_WITHIN: Final = timedelta(hours=24)
 _UNDER_WAY: Final = ("en_route", "arrived", "in_progress")
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialShown:
-    """A credential and how it stands today; `id` None: one that is required and was never filed."""
+    """A credential and its status today; `id` None: a required credential that was never filed."""
 
     type: str
     status: CredentialStatus
@@ -52,20 +52,20 @@ class CredentialShown:
 
     @property
     def awaits_review(self) -> bool:
-        """Whether it is on file and nobody has looked at it yet."""
+        """Return whether the credential is on file but neither verified nor rejected."""
         return self.id is not None and self.verified_at is None and self.status is not CredentialStatus.REJECTED
 
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """What a driver is doing: off, available, on_ride or break; `assignment_id` of the ride under way."""
+    """The current activity of a driver: off, available, on_ride or break; `assignment_id` is of the ride under way."""
 
     state: str
     assignment_id: UUID | None = None
 
 
 def drivers(by: Principal, at: datetime) -> QuerySet[Driver]:
-    """Read drivers in reach with all that is shown of them; three queries besides their own."""
+    """Return drivers in the data scope with everything that pages show.  Three queries besides its own."""
     coming = Shift.objects.filter(status=Shift.Status.PLANNED, ends_at__gt=at).order_by("starts_at", "id")
     return (
         Driver.objects.visible_to(by)
@@ -79,7 +79,10 @@ def drivers(by: Principal, at: datetime) -> QuerySet[Driver]:
 
 
 def drivers_named(text: str, *, by: Principal) -> QuerySet[Driver]:
-    """Find drivers in reach, each word of `text` a beginning of one of their names; nobody for no word.  Unordered."""
+    """Return drivers in the data scope for whom each word of `text` starts one of their names; none without a word.
+
+    Unordered.
+    """
     words = text.replace(",", " ").split()
     found = Driver.objects.visible_to(by) if words else Driver.objects.none()
     for word in words:
@@ -88,13 +91,16 @@ def drivers_named(text: str, *, by: Principal) -> QuerySet[Driver]:
 
 
 def vehicles_called(text: str, *, by: Principal) -> QuerySet[Vehicle]:
-    """Find vehicles in reach whose unit number or plate begins with `text`; none for no text.  Unordered."""
+    """Return vehicles in the data scope whose unit number or plate starts with `text`; none for empty text.
+
+    Unordered.
+    """
     found = Vehicle.objects.visible_to(by) if text.strip() else Vehicle.objects.none()
     return found.filter(Q(unit_number__istartswith=text.strip()) | Q(license_plate__istartswith=text.strip()))
 
 
 def vehicles(by: Principal) -> QuerySet[Vehicle]:
-    """Read vehicles in reach with configurations and credentials; two queries besides their own."""
+    """Return vehicles in the data scope with configurations and credentials.  Two queries besides its own."""
     return (
         Vehicle.objects.visible_to(by)
         .select_related("provider")
@@ -103,9 +109,9 @@ def vehicles(by: Principal) -> QuerySet[Vehicle]:
 
 
 def excluded_riders(rows: Iterable[Driver], by: Principal) -> dict[UUID, list[UUID]]:
-    """Find, for each driver, the riders kept from them whom the caller may know of: in reach, at PHI limited or above.
+    """Return the excluded riders of each driver whom the caller may see: in the data scope, at PHI limited or above.
 
-    One query at most.
+    At most one query.
     """
     kept = {driver.pk: driver.excluded_rider_ids for driver in rows}
     named = {rider_id for rider_ids in kept.values() for rider_id in rider_ids}
@@ -116,9 +122,9 @@ def excluded_riders(rows: Iterable[Driver], by: Principal) -> dict[UUID, list[UU
 def credentials_for(
     subject: Subject, owner: Driver | Vehicle, rows: Iterable[Credential], at: datetime
 ) -> list[CredentialShown]:
-    """Show the credentials in force in the order of their types, and required ones that are missing.
+    """Return the credentials in force in the order of their types, and the required ones that are missing.
 
-    Credentials stand as on the local day of the owner's provider, who has to be loaded.
+    The status is that of the local day of the owner's provider, which has to be loaded.
     """
     today = at.astimezone(ZoneInfo(owner.provider.timezone)).date()
     filed = {row.type: row for row in rows}
@@ -151,15 +157,15 @@ def credential_shown(row: Credential, today: date) -> CredentialShown:
 
 
 def documents_of(credential_id: UUID) -> list[Document]:
-    """List the scans of a credential that are kept, the first one first, without their content."""
+    """List the scans of a credential that were not removed, oldest first, without their content."""
     return list(Document.objects.kept().filter(credential_id=credential_id))
 
 
 def document(document_id: UUID, by: Principal) -> Document:
-    """Find a scan and its credential, without the content; also one that was removed.
+    """Return a scan and its credential, without the content; also a removed scan.
 
     Raises:
-        NotFound: it is not in the caller's reach.
+        NotFound: it is not in the caller's data scope.
     """
     rows = Document.objects.visible_to(by).defer("content_encrypted").select_related("credential")
     found = rows.filter(pk=document_id).first()
@@ -169,9 +175,9 @@ def document(document_id: UUID, by: Principal) -> Document:
 
 
 def duties(shown: Collection[Driver], at: datetime) -> dict[UUID, Duty]:
-    """Say what drivers are doing now, by id.  Two queries, however many.
+    """Return the current activity of drivers, by id.  Two queries for any number of drivers.
 
-    Rides belong to an app above this one: their key to the driver is read backwards, and nothing of theirs imported.
+    The rides app is above this one and is not imported: rides are reached by the reverse relation of the driver.
     """
     ids = [driver.pk for driver in shown]
     under_way = dict(
@@ -198,7 +204,7 @@ def _duty(driver: Driver, assignment_id: UUID | None, on_shift: bool) -> Duty:
 def active_credentials(
     driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]
 ) -> dict[UUID, list[CredentialFacts]]:
-    """Read the credentials in force, by the id of the driver or vehicle.  One query."""
+    """Return the credentials in force, by the id of the driver or vehicle.  One query."""
     rows = _in_force().filter(Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids))
     columns = rows.values_list(
         Coalesce("driver_id", "vehicle_id"), "type", "expires_on", "rejected", "blocking", "warn_days", "verified_at"
@@ -211,7 +217,7 @@ def active_credentials(
 
 
 def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tuple[dict[UUID, Driver], Vehicle | None]:
-    """Lock drivers by id, then a vehicle, all within the caller's reach; who is not there is missing.
+    """Lock drivers by id, then a vehicle, all within the caller's data scope; leaves out those that do not exist.
 
     Two queries.  The locks last until the transaction ends.
     """
@@ -222,9 +228,9 @@ def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tup
 
 
 def with_valid_credentials(subject: Subject, day: date) -> Q:
-    """Keep the drivers, or vehicles, without a blocking gap on a local day.
+    """Return a condition for drivers, or vehicles, without a blocking gap on a local day.
 
-    The same rule as `credentials.missing_or_expired`, in SQL.
+    The same rule as `missing_or_expired` in rules/credentials.py, in SQL.
     """
     own = _in_force().filter(**{subject.value: OuterRef("pk")})
     found = Q(~Exists(own.filter(Q(rejected=True) | Q(expires_on__lt=day), blocking=True)))

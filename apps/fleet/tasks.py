@@ -1,4 +1,4 @@
-"""What the clock does to the fleet."""
+"""Periodic tasks of the fleet."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -8,5 +8,5 @@ from apps.fleet.services import credential_reminders
 
 @shared_task(name="fleet.remind")
 def remind() -> None:
-    """Tell of credentials that lapse soon; any number of workers may run it at once."""
+    """Send reminders of credentials that expire soon.  Safe to run concurrently."""
     credential_reminders.send_expiry_reminders(at=timezone.now())

@@ -10,11 +10,11 @@ from django.db.models import Func, Value
 
 
 class UuidRangeField(models.Field[Any, Any]):
-    """What `UuidRange` gives; no column is of it."""
+    """Output field of `UuidRange`; no column has this type."""
 
 
 class UuidRange(Func):
-    """`uuidrange(column, column, '[]')`; two of them overlap when the columns are equal."""
+    """The SQL `uuidrange(column, column, '[]')`; two such ranges overlap if the columns are equal."""
 
     function = "uuidrange"
 

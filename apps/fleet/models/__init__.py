@@ -1,4 +1,4 @@
-"""The tables of the fleet, by topic."""
+"""The models of the fleet."""
 
 from apps.fleet.models.credential import Credential, CredentialQuerySet
 from apps.fleet.models.crew import (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class CredentialQuerySet(models.QuerySet["Credential"]):
     def visible_to(self, principal: "Principal") -> "CredentialQuerySet":
-        """Keep the credentials of drivers and vehicles inside the principal's data scope."""
+        """Filter by the principal's data scope."""
         if principal.provider_ids is None:
             return self
         return self.filter(
@@ -27,7 +27,7 @@ class CredentialQuerySet(models.QuerySet["Credential"]):
 
 
 class Credential(models.Model):
-    """One credential of one driver or one vehicle.  Its standing on a day is computed, see credentials.py."""
+    """One credential of one driver or one vehicle.  Its status on a day is computed, see rules/credentials.py."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     driver = models.ForeignKey(
@@ -45,7 +45,7 @@ class Credential(models.Model):
     )  # last day it is valid; null: it does not expire
     entered_by = models.CharField(
         _("entered by"), max_length=60, blank=True, default="", db_default=""
-    )  # "": before that was kept
+    )  # "": entered before this column existed
     verified_at = models.DateTimeField(_("verified at"), null=True, blank=True)
     verified_by = models.CharField(_("verified by"), max_length=60, blank=True)
     rejected = models.BooleanField(pgettext_lazy("column", "rejected"), default=False)
@@ -54,8 +54,8 @@ class Credential(models.Model):
     warn_days = models.PositiveSmallIntegerField(_("warn days"), default=30)
     last_reminder_days = models.PositiveSmallIntegerField(
         _("last reminder days"), null=True, blank=True, editable=False
-    )  # the last of REMINDERS told
-    replaced = models.BooleanField(_("replaced"), default=False)  # a newer credential of the type took its place
+    )  # the last reminder sent, one of REMINDERS
+    replaced = models.BooleanField(_("replaced"), default=False)  # a newer credential of the same type exists
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     objects = CredentialQuerySet.as_manager()
@@ -83,7 +83,7 @@ class Credential(models.Model):
                 condition=Q(verified_at__isnull=True, verified_by="")
                 | (Q(verified_at__isnull=False) & ~Q(verified_by="")),
             ),
-            # Two people: who entered a credential is not the one who has seen that it is right.
+            # Two-person rule: the person who entered a credential cannot verify it.
             models.CheckConstraint(
                 name="credential_verified_by_another",
                 condition=Q(entered_by="") | Q(verified_by="") | ~Q(entered_by=F("verified_by")),
@@ -106,5 +106,5 @@ class Credential(models.Model):
 
     @property
     def subject_id(self) -> UUID:
-        """The driver or vehicle that the credential is about: always one, see `credential_of_one_subject`."""
+        """The driver or vehicle that owns the credential: exactly one, see `credential_of_one_subject`."""
         return cast(UUID, self.driver_id or self.vehicle_id)

@@ -1,4 +1,4 @@
-"""Who drives and with what: drivers, vehicles, and the shifts that join them."""
+"""Drivers, vehicles, and the shifts that pair them."""
 
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -49,14 +49,14 @@ class OfProviderQuerySet(models.QuerySet[_Row]):
     """Rows with a `provider` column."""
 
     def visible_to(self, principal: "Principal") -> Self:
-        """Keep the rows of providers inside the principal's data scope."""
+        """Filter by the principal's data scope."""
         if principal.provider_ids is None:
             return self
         return self.filter(provider_id__in=principal.provider_ids)
 
 
 class Vehicle(models.Model):
-    """One vehicle.  How many it carries is in its capacity configurations."""
+    """One vehicle.  Its capacity is in its capacity configurations."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="vehicles", verbose_name=_("provider"))
@@ -106,7 +106,7 @@ class Vehicle(models.Model):
 
 
 class CapacityConfig(models.Model):
-    """One way to arrange a vehicle's seats and spaces; a fold-down seat makes configurations alternatives."""
+    """One arrangement of a vehicle's seats and spaces; a fold-down seat makes configurations alternatives."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     vehicle = models.ForeignKey(Vehicle, models.CASCADE, related_name="capacity_configs", verbose_name=_("vehicle"))
@@ -181,7 +181,7 @@ class Driver(models.Model):
         blank=True,
         verbose_name=_("qualifications"),
     )
-    # Riders this driver must not be paired with; riders live in a sibling app.
+    # Riders whom this driver must not carry; ids without a foreign key, because riders are in a sibling app.
     excluded_rider_ids = ArrayField(models.UUIDField(), default=list, blank=True, verbose_name=_("excluded rider ids"))
     default_vehicle = models.ForeignKey(
         Vehicle, models.SET_NULL, null=True, blank=True, related_name="+", verbose_name=_("default vehicle")
@@ -242,7 +242,7 @@ class Leave(models.Model):
 
 
 class Shift(models.Model):
-    """A driver in a vehicle for `[starts_at, ends_at)`.  Neither can be in two at once: the database refuses it."""
+    """A driver in a vehicle for `[starts_at, ends_at)`.  Constraints keep both out of two shifts at the same time."""
 
     class Status(TextChoices):
         PLANNED = "planned", _("Planned")
@@ -267,7 +267,7 @@ class Shift(models.Model):
         constraints = [
             models.CheckConstraint(name="shift_status_known", condition=Q(status__in=["planned", "cancelled"])),
             models.CheckConstraint(name="shift_forward", condition=Q(starts_at__lt=F("ends_at"))),
-            # A range over uuid gives equality inside GiST without the extension btree_gist, which the embedded
+            # A range over uuid gives equality in a GiST index without the extension btree_gist, which the embedded
             # PostgreSQL does not have.
             ExclusionConstraint(
                 name="shift_driver_once",

@@ -1,4 +1,4 @@
-"""Scans of credentials, encrypted, in a table of their own: docs/adr/0021."""
+"""Scans of credentials, encrypted, in a separate table: docs/adr/0021."""
 
 from typing import TYPE_CHECKING, Final, Self
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def visible_to(self, principal: "Principal") -> Self:
-        """Keep the documents of credentials inside the principal's data scope."""
+        """Filter by the principal's data scope."""
         if principal.provider_ids is None:
             return self
         return self.filter(
@@ -26,24 +26,24 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         )
 
     def kept(self) -> Self:
-        """Keep those that nobody has removed, without their content: whoever wants that asks for it."""
+        """Filter to documents that were not removed, oldest first; `content_encrypted` is deferred."""
         return self.filter(removed_at__isnull=True).defer("content_encrypted").order_by("added_at", "id")
 
 
 class Document(models.Model):
-    """A scan of a credential: the bytes as they were sent.  Of one that was removed, all but the bytes stays.
+    """A scan of a credential: the bytes as uploaded.  Removing it deletes only the bytes.
 
-    The name that the file had is not kept: people call them by names of persons.
+    The original file name is not stored: file names often contain names of persons.
     """
 
-    # Rows of up to some megabytes, that are read at once when all are re-encrypted.
+    # Rows are up to several megabytes large, and re-encryption holds a batch of them in memory.
     REENCRYPTED_AT_ONCE: Final = 4
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     credential = models.ForeignKey(Credential, models.PROTECT, related_name="documents", verbose_name=_("credential"))
     kind = models.CharField(_("kind"), max_length=15, choices=[(kind, kind) for kind in FileKind])
     size = models.PositiveIntegerField(_("size"))  # bytes
-    digest = models.BinaryField(_("digest"))  # keyed: tells the same file sent twice
+    digest = models.BinaryField(_("digest"))  # keyed digest: detects the same file uploaded twice
     content_encrypted = models.BinaryField(_("content encrypted"), null=True)
     added_at = models.DateTimeField(_("added at"))
     added_by = models.CharField(_("added by"), max_length=60)
@@ -80,5 +80,5 @@ class Document(models.Model):
 
     @property
     def file_name(self) -> str:
-        """What the file is called where it is saved: the credential, and what tells its scans apart."""
+        """Return the file name for downloads: the credential type, and a part of the document id."""
         return f"{self.credential.type}-{self.pk.hex[-6:]}.{FileKind(self.kind).ending}"

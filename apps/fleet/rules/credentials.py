@@ -11,7 +11,7 @@ from lib.messages import gettext_lazy as _
 
 
 class CredentialType(TextChoices):
-    """Credentials, and what they are called within a sentence.  Which ones block by default: `BLOCKING_BY_DEFAULT`."""
+    """Credential types, with labels for use within a sentence.  Types that block by default: `BLOCKING_BY_DEFAULT`."""
 
     DRIVER_LICENSE = "driver_license", _("driver's license")
     EXCLUSION_CHECK_OIG = "exclusion_check_oig", _("OIG exclusion check")
@@ -42,9 +42,9 @@ TYPES_OF: Final[Mapping[Subject, tuple[str, ...]]] = {
     Subject.VEHICLE: _OF_VEHICLES,
 }
 
-# Without these nobody drives and nothing rolls.  Drivers: Consolidated Appropriations Act 2021, division CC, title II,
-# section 209 (exclusion status, valid license, disclosure of driving history, state drug law).  Vehicles: what every
-# state asks of a vehicle on the road, and an inspection as brokers do.
+# Without these, no driver and no vehicle may carry riders.  Drivers: Consolidated Appropriations Act 2021, division CC,
+# title II, section 209 (exclusion status, valid license, disclosure of driving history, state drug law).  Vehicles:
+# documents that every state requires on the road, and an inspection, which brokers require.
 BLOCKING_BY_DEFAULT: Final[Mapping[Subject, frozenset[str]]] = {
     Subject.DRIVER: frozenset({"driver_license", "exclusion_check_oig", "background_check", "mvr"}),
     Subject.VEHICLE: frozenset({"registration", "insurance", "inspection"}),
@@ -60,7 +60,7 @@ class CredentialStatus(StrEnum):
 
 
 VALID_STATUSES: Final = frozenset({CredentialStatus.VALID, CredentialStatus.EXPIRING})
-# What is wrong with a credential, in words within a sentence.
+# Problems with a credential, as words within a sentence.
 STATUS_TEXTS: Final = {
     CredentialStatus.EXPIRED: _("expired"),
     CredentialStatus.MISSING: _("missing"),
@@ -69,7 +69,7 @@ STATUS_TEXTS: Final = {
 
 
 class Urgency(StrEnum):
-    """How soon somebody has to see to a credential: what does not hold, then by the days that it still does."""
+    """How soon a credential needs attention: invalid ones first, then by days until expiry."""
 
     EXPIRED = "expired"
     MISSING = "missing"
@@ -78,21 +78,22 @@ class Urgency(StrEnum):
     WITHIN_30 = "within_30"
     WITHIN_60 = "within_60"
     VALID = "valid"
-    NOT_FILED = "not_filed"  # and nobody needs it
+    NOT_FILED = "not_filed"  # and not required
 
 
-# Days before its last day at which a credential is told of; the last ones are urgent.
+# Days before the expiry date at which reminders are sent; the last ones are urgent.
 REMINDERS: Final = (60, 30, 14, 7)
 
-# Days until a credential expires, and the urgency up to then.
+# Days until expiry, and the urgency up to that number of days.
 _STEPS: Final = ((7, Urgency.WITHIN_7), (30, Urgency.WITHIN_30), (60, Urgency.WITHIN_60))
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialFacts:
-    """What decides about the status of a credential.
+    """The facts that determine the status of a credential.
 
-    `expires_on` is the last valid day, None if it does not expire; `verified` is shown and does not affect the status.
+    `expires_on` is the last valid day, None if it does not expire; `verified` is for display and does not affect the
+    status.
     """
 
     type: str
@@ -117,7 +118,7 @@ def blocks_by_default(subject: Subject, type: str) -> bool:
 
 
 def credential_status(credential: CredentialFacts | None, day: date) -> CredentialStatus:
-    """Return the status of a credential on a local day; None is a credential that was never filed."""
+    """Return the status of a credential on a local day; None: the credential was never filed."""
     if credential is None:
         return CredentialStatus.MISSING
     if credential.rejected:
@@ -132,7 +133,7 @@ def credential_status(credential: CredentialFacts | None, day: date) -> Credenti
 
 
 def urgency(credential: CredentialFacts | None, day: date, *, needed: bool) -> Urgency:
-    """Return how urgent a credential is on a local day; None is one that was never filed, which may be `needed`."""
+    """Return how urgent a credential is on a local day; None: it was never filed, but may be `needed`."""
     if credential is None:
         return Urgency.MISSING if needed else Urgency.NOT_FILED
     how = credential_status(credential, day)

@@ -1,4 +1,4 @@
-"""Whether a driver may drive at all.  What it does to their rides is `apps/rides/services/activation.py`."""
+"""Activation of drivers.  The consequences for their rides are in `apps/rides/services/activation.py`."""
 
 from datetime import date, datetime
 from uuid import UUID
@@ -26,7 +26,7 @@ from lib.messages import Message
 
 
 class CredentialsMissing(DomainError):
-    """The driver lacks credentials without which nobody drives; each is named with how it stands."""
+    """The driver lacks required credentials; the details name each one with its status."""
 
     code = Code.CREDENTIALS_MISSING
     template = _("The driver lacks credentials that activation requires.")
@@ -55,14 +55,14 @@ class CredentialsMissing(DomainError):
 def change(
     *, driver_id: UUID, to: str, reason: str, expected_version: int | None = None, by: Principal, at: datetime
 ) -> Driver:
-    """Activate, suspend or retire a driver; the same state again changes nothing and is recorded nowhere.
+    """Activate, suspend or retire a driver.  No-op, without an event, if the state is unchanged.
 
-    Locks the driver's row; whoever also needs rides has to lock those first.
+    Locks the driver's row; a caller that also needs rides has to lock those first.
 
     Raises:
-        NotFound: the driver is not in the caller's reach.
-        StaleVersion: `expected_version` is given and not the present one.
-        InvalidInput: `pending`, which is only where a driver begins, or a suspension without a reason.
+        NotFound: the driver is not in the caller's data scope.
+        StaleVersion: `expected_version` is not the current version.
+        InvalidInput: `to` is `pending`, the initial state only, or a suspension lacks a reason.
         CredentialsMissing: a credential that activation requires is absent, expired or rejected on the provider's day.
     """
     driver = locked_driver(driver_id, by)

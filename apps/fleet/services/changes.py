@@ -1,4 +1,4 @@
-"""What the world hears of drivers and vehicles as records."""
+"""Events of changes to drivers and vehicles."""
 
 from datetime import datetime
 
@@ -8,9 +8,9 @@ from lib.access import Principal
 
 
 def record_event(record: Driver | Vehicle, *, by: Principal, at: datetime) -> None:
-    """Record the event of the version that a driver or vehicle has reached, in the transaction that raised it.
+    """Record the event for the current version of a driver or vehicle, in the transaction that raised the version.
 
-    For the verbs beside this, and for forms of the admin, which save rows by themselves.  Costs one insert.
+    For the services of this package, and for admin forms, which save rows directly.  One insert.
     """
     subject = "driver" if isinstance(record, Driver) else "vehicle"
     events.record(

@@ -1,6 +1,6 @@
-"""Reminders before credentials expire: once each at 60, 30, 14 and 7 days.
+"""Reminders before credentials expire: one each at 60, 30, 14 and 7 days.
 
-Reminders of one provider and run share one alert, so that a provider with five hundred drivers gets one line a day.
+The reminders of one provider and run share one alert, so that a provider with five hundred drivers gets one line a day.
 Other systems get one event per credential and reminder.
 """
 
@@ -81,7 +81,7 @@ def _remindable() -> CredentialQuerySet:
 
 
 def _due(credential: Credential, today: date) -> ExpiringCredential | None:
-    expires_on = credential.expires_on or today  # the query leaves out what does not expire
+    expires_on = credential.expires_on or today  # not None: the query excludes credentials without expiry
     step = reminder(credential.issued_on, expires_on, today)
     if step is None or (credential.last_reminder_days is not None and credential.last_reminder_days <= step):
         return None
@@ -89,7 +89,7 @@ def _due(credential: Credential, today: date) -> ExpiringCredential | None:
 
 
 def _event(provider_id: UUID, one: ExpiringCredential, at: datetime) -> Mapping[str, Any]:
-    """Return the columns of the event; a credential reaches each threshold once, so thresholds number its events."""
+    """Return the columns of the event.  Its sequence is the threshold number: each occurs once per credential."""
     credential = one.credential
     owner, kind = ("driverId", _DRIVERS) if credential.vehicle_id is None else ("vehicleId", _VEHICLES)
     return {
@@ -111,7 +111,7 @@ def _event(provider_id: UUID, one: ExpiringCredential, at: datetime) -> Mapping[
 
 
 def _raise_alert(provider_id: UUID, due: Sequence[ExpiringCredential], *, at: datetime) -> None:
-    """Replace the provider's previous alert, which the credential board has made obsolete."""
+    """Raise an alert and resolve the provider's previous one, which it replaces."""
     key = f"credential.lapsing:{provider_id}"
     alerts.resolve(key, at=at)
     urgent = any(one.step == REMINDERS[-1] and one.credential.blocking for one in due)
@@ -147,7 +147,7 @@ def _text(due: Sequence[ExpiringCredential]) -> list[Message]:
 
 
 def _parameters(one: ExpiringCredential) -> dict[str, object]:
-    """Parameters of the alert's texts, without names of drivers: alerts are mailed."""
+    """Return the parameters of the alert's texts, without driver names: alerts are sent by mail."""
     credential, vehicle = one.credential, one.credential.vehicle
     days = Message(_("in %(days)s days"), {"days": one.days})
     return {
@@ -159,7 +159,7 @@ def _parameters(one: ExpiringCredential) -> dict[str, object]:
 
 
 def _path(provider_id: UUID, due: Sequence[ExpiringCredential]) -> str:
-    """Link to the owner of a single credential, or to the credential board."""
+    """Return the path of the owner of a single credential, or of the credential board."""
     kinds = {"vehicles" if one.credential.driver_id is None else "drivers" for one in due}
     if len(due) == 1:
         (kind,) = kinds

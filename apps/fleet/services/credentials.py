@@ -1,4 +1,4 @@
-"""Adding, verifying and rejecting credentials.  A newer credential replaces an older one; both stay on record."""
+"""Filing, verifying and rejecting credentials.  A newer credential replaces an older one; both stay on record."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,7 +24,7 @@ _NOT_OF: Final = {
 
 
 class EnteredByTheSame(DomainError):
-    """Whoever enters a credential is not the one who verifies it."""
+    """The person who entered a credential cannot verify it."""
 
     template = _("The person who entered a credential cannot verify it: someone else has to.")
 
@@ -33,13 +33,13 @@ class EnteredByTheSame(DomainError):
 def file(
     *, subject: Subject, subject_id: UUID, type: str, given: Mapping[str, Any], by: Principal, at: datetime
 ) -> Credential:
-    """File a credential in force from now on; one of the same type that was in force is kept as replaced.
+    """File a credential, in force immediately; an earlier one of the same type is marked as replaced.
 
-    `given` holds any of `DETAILS`; whether it blocks follows from its type unless said.
+    `given` holds any of `DETAILS`; `blocking` defaults to the rule for the type.
 
     Raises:
-        NotFound: the driver or vehicle is not in the caller's reach.
-        InvalidInput: the type is not one of a driver's, or vehicle's, or it expires before it was issued.
+        NotFound: the driver or vehicle is not in the caller's data scope.
+        InvalidInput: the type does not fit a driver, or vehicle, or the credential expires before it was issued.
     """
     owner = _locked(subject, subject_id, by)
     if type not in TYPES_OF[subject]:
@@ -57,10 +57,10 @@ def file(
 
 @transaction.atomic
 def verify(*, credential_id: UUID, by: Principal, at: datetime) -> Credential:
-    """Record that somebody else than who entered it has seen the credential and it is right; takes a rejection back.
+    """Mark a credential as verified by a person other than the one who entered it; withdraws a rejection.
 
     Raises:
-        NotFound: the credential is not in the caller's reach, or was replaced.
+        NotFound: the credential is not in the caller's data scope, or was replaced.
         EnteredByTheSame: the caller entered it.
     """
     credential = active_credential(credential_id, by)
@@ -74,10 +74,10 @@ def verify(*, credential_id: UUID, by: Principal, at: datetime) -> Credential:
 
 @transaction.atomic
 def reject(*, credential_id: UUID, reason: str, by: Principal, at: datetime) -> Credential:
-    """Record that the credential is not accepted: from now on it does not hold.
+    """Reject a credential: it is invalid from now on.
 
     Raises:
-        NotFound: the credential is not in the caller's reach, or was replaced.
+        NotFound: the credential is not in the caller's data scope, or was replaced.
         InvalidInput: there is no reason.
     """
     if not reason.strip():
@@ -90,14 +90,14 @@ def reject(*, credential_id: UUID, reason: str, by: Principal, at: datetime) -> 
 
 
 def _locked(subject: Subject, subject_id: UUID, by: Principal) -> Driver | Vehicle:
-    """Lock the owner: two credentials of one type filed at once come one after the other."""
+    """Lock the owner, so that two credentials of one type that are filed concurrently are processed in sequence."""
     if subject is Subject.DRIVER:
         return locked_driver(subject_id, by)
     return locked_vehicle(subject_id, by)
 
 
 def subject_of(credential: Credential) -> Subject:
-    """Say whose a credential is: a driver's or a vehicle's."""
+    """Return whether the credential belongs to a driver or to a vehicle."""
     return Subject.VEHICLE if credential.driver_id is None else Subject.DRIVER
 
 
@@ -105,7 +105,7 @@ def active_credential(credential_id: UUID, by: Principal) -> Credential:
     """Lock the owner of a credential, then the credential.
 
     Raises:
-        NotFound: the credential is not in the caller's reach, or was replaced.
+        NotFound: the credential is not in the caller's data scope, or was replaced.
     """
     found = Credential.objects.visible_to(by).filter(pk=credential_id, replaced=False).first()
     if found is None:

@@ -1,4 +1,4 @@
-"""Scans of credentials: adding, giving out and removing them.  How they are kept: docs/adr/0021."""
+"""Scans of credentials: adding, downloading and removing them.  Storage: docs/adr/0021."""
 
 from datetime import datetime
 from typing import Final
@@ -17,11 +17,11 @@ from lib.errors import DomainError, InvalidInput, NotFound
 from lib.file_kinds import FileKind, kind_of
 from lib.ids import uuid7
 
-MOST: Final = 10  # of one credential; more is no credential, but a drawer
+MOST: Final = 10  # scans per credential; a credential never needs more
 
 
 class TooManyDocuments(DomainError):
-    """The credential has as many documents as one may have."""
+    """The credential has the maximum number of scans."""
 
     template = _("A credential has at most %(most)s scans: remove one first.")
 
@@ -31,14 +31,14 @@ class TooManyDocuments(DomainError):
 
 @transaction.atomic
 def add(*, credential_id: UUID, data: bytes, size: int, by: Principal, at: datetime) -> Document:
-    """Keep a scan of a credential in force; the same bytes once more are the scan that there is.
+    """Add a scan to a credential in force; returns the existing scan if the bytes are the same.
 
-    `size` is what was sent; of more than may be sent `data` need not hold anything.
+    `size` is the size of the upload in bytes; for an upload that is too large, `data` may be incomplete.
 
     Raises:
-        NotFound: the credential is not in the caller's reach, or was replaced.
+        NotFound: the credential is not in the caller's data scope, or was replaced.
         InvalidInput: the file is empty, too large, or neither PDF nor JPEG nor PNG by its bytes.
-        TooManyDocuments: the credential has as many as one may have.
+        TooManyDocuments: the credential has the maximum number of scans.
     """
     kind = _checked(data, size)
     credential = active_credential(credential_id, by)
@@ -60,10 +60,10 @@ def add(*, credential_id: UUID, data: bytes, size: int, by: Principal, at: datet
 
 @transaction.atomic
 def given_out(*, document_id: UUID, by: Principal) -> Document:
-    """Find a scan with its content, and leave in the trail who looked.
+    """Return a scan with its content, and record the access in the audit trail.
 
     Raises:
-        NotFound: it is not in the caller's reach, or was removed.
+        NotFound: it is not in the caller's data scope, or was removed.
     """
     document = Document.objects.visible_to(by).kept().defer(None).filter(pk=document_id).first()
     if document is None:
@@ -74,10 +74,10 @@ def given_out(*, document_id: UUID, by: Principal) -> Document:
 
 @transaction.atomic
 def remove(*, document_id: UUID, reason: str, by: Principal, at: datetime) -> Document:
-    """Drop the bytes of a scan for good; that there was one, and who removed it and why, stays.
+    """Delete the bytes of a scan permanently; its row stays, with who removed it and why.
 
     Raises:
-        NotFound: it is not in the caller's reach, or was removed before.
+        NotFound: it is not in the caller's data scope, or was removed before.
         InvalidInput: there is no reason.
     """
     if not reason.strip():

@@ -1,4 +1,4 @@
-"""Drivers as records: hiring and amending.  Whether one may drive is `activation.py`."""
+"""Hiring and amending drivers.  Their activation is in `activation.py`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ from lib.access import Principal
 from lib.errors import InvalidInput, NotFound, StaleVersion
 from lib.reference_checks import require_riders
 
-# What can be said about a driver from outside; everything else follows from events or has a service of its own.
+# Columns that callers may set; all others follow from events or have their own service.
 PLAIN: Final = frozenset(
     {
         "first_name",
@@ -46,14 +46,14 @@ LEAVE: Final = "leave"  # replaced as a whole: [{"starts_at", "ends_at", "reason
 
 @transaction.atomic
 def hire(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: datetime) -> Driver:
-    """Add a driver, who stays `pending` until activated.
+    """Add a driver, who is `pending` until activated.
 
     `given` holds any of `PLAIN`, `LICENSE`, `LEAVE` and `EXTERNAL_IDS`, with at least the names and the phone.
 
     Raises:
         InvalidInput: the provider, home base or vehicle does not exist, or is not the provider's.
-        FieldRefused: an excluded rider is not there.
-        ExternalIdTaken: another driver goes by one of the external ids.
+        FieldRefused: an excluded rider does not exist.
+        ExternalIdTaken: another driver has one of the external ids.
     """
     provider = provider_in_reach(provider_id, by)
     driver = Driver(provider=provider, **{key: value for key, value in given.items() if key in PLAIN})
@@ -73,15 +73,15 @@ def hire(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: date
 def amend(
     *, driver_id: UUID, changes: Mapping[str, Any], expected_version: int | None, by: Principal, at: datetime
 ) -> Driver:
-    """Change what is recorded about a driver; keys absent stay, as does the version when nothing differs.
+    """Change a driver's record; absent keys stay unchanged, and so does the version if nothing differs.
 
-    Of excluded riders, `changes` replaces those the caller may know of; others stay.
+    `changes` replaces the excluded riders whom the caller may see; other excluded riders stay.
 
     Raises:
-        NotFound: the driver is not in the caller's reach.
-        StaleVersion: `expected_version` is given and not the present one.
+        NotFound: the driver is not in the caller's data scope.
+        StaleVersion: `expected_version` is not the current version.
         InvalidInput: the home base or vehicle does not exist, or is not the provider's.
-        FieldRefused: a rider who is to be excluded is not there.
+        FieldRefused: a rider to be excluded does not exist.
     """
     driver = locked_driver(driver_id, by)
     if expected_version is not None and driver.version != expected_version:
@@ -119,7 +119,7 @@ def amend(
 
 
 def locked_driver(driver_id: UUID, by: Principal) -> Driver:
-    """Lock a driver's row within the caller's reach.
+    """Lock a driver's row within the caller's data scope.
 
     Raises:
         NotFound: there is none.
@@ -132,19 +132,19 @@ def locked_driver(driver_id: UUID, by: Principal) -> Driver:
 
 
 def locate(*, driver_id: UUID, lat: Decimal, lng: Decimal, at: datetime) -> None:
-    """Keep where a driver's device was, unless a later place is known; no new version, and no row in the trail.
+    """Store the position of a driver's device unless a later one is known; no new version and no audit entry.
 
-    Runs in the caller's transaction, and has to be its last lock: rides are locked before drivers.  One query.
+    Runs in the caller's transaction, and has to take its last lock: rides are locked before drivers.  One query.
     """
     known = Driver.objects.filter(pk=driver_id).exclude(last_located_at__gte=at)
     known.update(last_lat=lat, last_lng=lng, last_located_at=at)
 
 
 def _with_unknown(excluded: Sequence[UUID], driver: Driver, by: Principal) -> Sequence[UUID]:
-    """Add the riders whom the caller was not shown, and so did not mean to take back."""
+    """Add the excluded riders whom the caller cannot see, and therefore did not mean to remove."""
     known = {*queries.excluded_riders([driver], by)[driver.pk], *excluded}
     merged = [*excluded, *(one for one in driver.excluded_rider_ids if one not in known)]
-    # In the order that is kept already, or sending back what was read would change the driver.
+    # Keep the stored order, so that sending back the list as it was read changes nothing.
     return driver.excluded_rider_ids if set(merged) == set(driver.excluded_rider_ids) else merged
 
 

@@ -1,4 +1,4 @@
-"""What other systems call drivers and vehicles."""
+"""External ids of drivers and vehicles: their ids in other systems."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -13,11 +13,11 @@ EXTERNAL_IDS: Final = "external_ids"  # replaced as a whole: [{"system", "value"
 
 
 def replace_external_ids(owner: Driver | Vehicle, given: Mapping[str, Any], by: Principal) -> bool:
-    """Make the list in `given`, if there is one, the names of a locked record; answer whether that changed.
+    """Replace the external ids of a locked record by the list in `given`, if any; return whether they changed.
 
     Raises:
-        ExternalIdTaken: another driver, or vehicle, goes by one of them.
-        InvalidInput: a name is given twice.
+        ExternalIdTaken: another driver, or vehicle, has one of them.
+        InvalidInput: an id is listed twice.
     """
     if EXTERNAL_IDS not in given:
         return False

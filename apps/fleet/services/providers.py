@@ -1,4 +1,4 @@
-"""Whose fleet a record belongs to."""
+"""The transport provider of fleet records."""
 
 from uuid import UUID
 
@@ -10,10 +10,10 @@ from lib.errors import InvalidInput
 
 
 def provider_in_reach(provider_id: UUID, by: Principal) -> TransportProvider:
-    """Read a provider inside the caller's data scope.
+    """Return a provider inside the caller's data scope.
 
     Raises:
-        InvalidInput: there is none, or it lies outside: the two are told apart nowhere.
+        InvalidInput: it does not exist or is outside the data scope; the error does not reveal which.
     """
     reachable = by.provider_ids is None or provider_id in by.provider_ids
     provider = TransportProvider.objects.filter(pk=provider_id).first() if reachable else None
@@ -23,10 +23,10 @@ def provider_in_reach(provider_id: UUID, by: Principal) -> TransportProvider:
 
 
 def check_home_base(home_base_id: UUID | None, provider_id: UUID) -> None:
-    """See that a home base, where one is named, is the provider's.
+    """Check that the home base, if not None, belongs to the provider.
 
     Raises:
-        InvalidInput: it is not, or there is none.
+        InvalidInput: it does not, or does not exist.
     """
     if home_base_id is None:
         return

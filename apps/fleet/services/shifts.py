@@ -1,7 +1,7 @@
-"""Shifts: who drives what, from when to when.
+"""Shifts: which driver drives which vehicle, and when.
 
-The exclusion constraints of `Shift` keep a driver and a vehicle out of two shifts at once.  The rows of the driver and
-then the vehicle are locked first, so that two planners wait for each other instead of meeting in a deadlock.
+The exclusion constraints of `Shift` keep a driver and a vehicle out of two shifts at the same time.  The rows of the
+driver and then the vehicle are locked first, so that two planners wait for each other instead of deadlocking.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ _OF_VEHICLE: Final = _("The vehicle is in another shift at that time.")
 
 
 class ShiftTaken(DomainError):
-    """The driver or the vehicle is in another shift in that period."""
+    """The driver or the vehicle has another shift in that period."""
 
     code = Code.ASSIGNMENT_CONFLICT
 
@@ -37,19 +37,19 @@ class ShiftTaken(DomainError):
 
 
 class ShiftCancelled(DomainError):
-    """A cancelled shift stays as it is; a new one takes its place."""
+    """A cancelled shift cannot be changed; plan a new one instead."""
 
     template = _("The shift is cancelled.")
 
 
 class ShiftBegun(DomainError):
-    """What has been worked of a shift stays in the books: it is ended, not cancelled."""
+    """A shift that has begun is ended, not cancelled, because its worked time stays on record."""
 
     template = _("The shift has begun: end it instead of cancelling it.")
 
 
 class ShiftChangedHands(DomainError):
-    """Meanwhile somebody gave the shift to another driver or vehicle than those locked for it; trying again helps."""
+    """A concurrent change gave the shift to a driver or vehicle other than those locked; a retry helps."""
 
     code = Code.RESOURCE_BUSY
     template = _("Another change gave the shift to somebody else; try again.")
@@ -59,12 +59,13 @@ class ShiftChangedHands(DomainError):
 def plan(
     *, driver_id: UUID, vehicle_id: UUID, starts_at: datetime, ends_at: datetime, by: Principal, at: datetime
 ) -> Shift:
-    """Put a driver in a vehicle for `[starts_at, ends_at)`.
+    """Plan a shift: assign a driver to a vehicle for `[starts_at, ends_at)`.
 
     Raises:
-        InvalidInput: the driver or vehicle is not in the caller's reach, they are of two providers, or the shift ends
+        InvalidInput: the driver or vehicle is not in the caller's data scope, they are of two providers, or the shift
+            ends
             before it starts.
-        ShiftTaken: the driver or vehicle is in another shift.
+        ShiftTaken: the driver or vehicle has another shift in that period.
     """
     driver, vehicle = _locked_pair(driver_id, vehicle_id, by)
     shift = Shift(provider_id=driver.provider_id, driver=driver, vehicle=vehicle, starts_at=starts_at, ends_at=ends_at)
@@ -84,12 +85,12 @@ def amend(
     `changes` holds any of driver_id, vehicle_id, starts_at, ends_at and status.
 
     Raises:
-        NotFound: the shift is not in the caller's reach.
-        StaleVersion: `expected_version` is given and not the present one.
-        ShiftCancelled: it was cancelled before.
-        ShiftBegun: it is to be cancelled, and has begun.
-        ShiftChangedHands: another change of driver or vehicle came in between.
-        InvalidInput, ShiftTaken: as `plan`.
+        NotFound: the shift is not in the caller's data scope.
+        StaleVersion: `expected_version` is not the current version.
+        ShiftCancelled: it is cancelled already.
+        ShiftBegun: it cannot be cancelled because it has begun.
+        ShiftChangedHands: a concurrent change replaced the driver or vehicle.
+        InvalidInput, ShiftTaken: see `plan`.
     """
     before = _visible(shift_id, by)
     driver, _vehicle = _locked_pair(
@@ -125,7 +126,7 @@ def amend(
 
 
 def _require_same_pair(shift: Shift, before: Shift) -> None:
-    """Refuse a locked shift whose pair is not the one that was read, locked and found in reach."""
+    """Require that the locked shift still has the driver and vehicle that were checked and locked."""
     if (shift.driver_id, shift.vehicle_id) != (before.driver_id, before.vehicle_id):
         raise ShiftChangedHands
 
@@ -156,7 +157,10 @@ def _check_period(shift: Shift) -> None:
 
 @contextmanager
 def _once() -> Iterator[None]:
-    """Turn the refusal of an exclusion constraint into ours, which ends the transaction; other refusals pass."""
+    """Translate violations of the exclusion constraints to `ShiftTaken`, which ends the transaction.
+
+    Other integrity errors propagate.
+    """
     try:
         yield
     except IntegrityError as refusal:

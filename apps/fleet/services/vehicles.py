@@ -1,4 +1,4 @@
-"""Vehicles as records: registering, amending, and taking them in and out of service."""
+"""Registering and amending vehicles, and taking them in and out of service."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -43,7 +43,7 @@ CONFIGS: Final = "capacity_configs"  # replaced as a whole: [{"name", "ambulator
 
 
 class UnitNumberTaken(DomainError):
-    """The provider has another vehicle of this unit number."""
+    """The provider has another vehicle with this unit number."""
 
     code = Code.DUPLICATE_RESOURCE
 
@@ -60,8 +60,9 @@ def register(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: 
     `given` holds any of `PLAIN`, `CONFIGS` and `EXTERNAL_IDS`: at least unit number, plate, type and one configuration.
 
     Raises:
-        InvalidInput: the provider or home base does not exist, a lift has no rating, or a configuration carries nobody.
-        UnitNumberTaken: the provider has a vehicle of that number.
+        InvalidInput: the provider or home base does not exist, a lift has no rating, or a configuration has no
+            capacity.
+        UnitNumberTaken: the provider has another vehicle with this unit number.
     """
     provider = provider_in_reach(provider_id, by)
     vehicle = Vehicle(provider=provider, **{key: value for key, value in given.items() if key in PLAIN})
@@ -79,12 +80,12 @@ def register(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: 
 def amend(
     *, vehicle_id: UUID, changes: Mapping[str, Any], expected_version: int | None, by: Principal, at: datetime
 ) -> Vehicle:
-    """Change what is recorded about a vehicle; keys absent stay, as does the version when nothing differs.
+    """Change a vehicle's record; absent keys stay unchanged, and so does the version if nothing differs.
 
     Raises:
-        NotFound: the vehicle is not in the caller's reach.
-        StaleVersion: `expected_version` is given and not the present one.
-        InvalidInput, UnitNumberTaken: as `register`.
+        NotFound: the vehicle is not in the caller's data scope.
+        StaleVersion: `expected_version` is not the current version.
+        InvalidInput, UnitNumberTaken: see `register`.
     """
     vehicle = locked_vehicle(vehicle_id, by)
     if expected_version is not None and vehicle.version != expected_version:
@@ -118,11 +119,11 @@ def amend(
 def change_status(
     *, vehicle_id: UUID, to: str, reason: str, expected_version: int | None = None, by: Principal, at: datetime
 ) -> Vehicle:
-    """Put a vehicle in or out of service; the same status again changes nothing.
+    """Set the status of a vehicle.  No-op if it is unchanged.
 
     Raises:
-        NotFound: the vehicle is not in the caller's reach.
-        StaleVersion: `expected_version` is given and not the present one.
+        NotFound: the vehicle is not in the caller's data scope.
+        StaleVersion: `expected_version` is not the current version.
     """
     vehicle = locked_vehicle(vehicle_id, by)
     if expected_version is not None and vehicle.version != expected_version:
@@ -145,7 +146,7 @@ def change_status(
 
 
 def locked_vehicle(vehicle_id: UUID, by: Principal) -> Vehicle:
-    """Lock a vehicle's row within the caller's reach.
+    """Lock a vehicle's row within the caller's data scope.
 
     Raises:
         NotFound: there is none.
@@ -159,7 +160,7 @@ def locked_vehicle(vehicle_id: UUID, by: Principal) -> Vehicle:
 
 @contextmanager
 def _unit_number_once(vehicle: Vehicle) -> Iterator[None]:
-    """Turn the database's refusal of a second vehicle of that number into ours; other refusals pass."""
+    """Translate a violation of the unit number constraint to `UnitNumberTaken`; other integrity errors propagate."""
     try:
         with transaction.atomic():
             yield
