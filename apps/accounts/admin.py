@@ -1,4 +1,4 @@
-"""Tables of access: people, API clients and their tokens; and events, with the names of their organizations."""
+"""Admin of people, API clients and their tokens; and of events, with the names of their organizations."""
 
 from typing import Any
 
@@ -26,7 +26,8 @@ def _is_active(user: User) -> bool:
 
 
 @admin.register(User)
-@method_decorator(reauthentication_required, name="changeform_view")  # Roles are given by people just proven
+# only a person who has just reauthenticated may grant roles
+@method_decorator(reauthentication_required, name="changeform_view")
 class UserAdmin(ButtonedAdmin[User]):
     subject_type = "user"
     list_display = ("name", "email", "role", "is_active", "last_login")
@@ -74,11 +75,11 @@ class UserAdmin(ButtonedAdmin[User]):
     )
 
     def scope(self, rows: Rows, principal: Principal) -> Rows:
-        """People are the operator's; the rights table alone says who may see them."""
+        """Return all rows: people have no data scope of their own; only the rights table decides who may see them."""
         return rows
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Nobody changes their own role, reach or standing."""
+        """Return the read-only fields.  No person can change their own role, status or data scope."""
         own = ("role", "is_active", "facilities", "providers") if obj == request.user else ()
         return (*super().get_readonly_fields(request, obj), *own)
 
@@ -119,7 +120,7 @@ class ApiClientAdmin(ScopedAdmin[ApiClient]):
         tokens.settle_client_change(client_id=obj.pk)
 
     def scope(self, rows: Rows, principal: Principal) -> Rows:
-        """Clients are the operator's as a whole."""
+        """Return all rows: API clients are not limited by data scope."""
         return rows
 
 
@@ -129,7 +130,7 @@ def _is_live(token: ApiToken) -> bool:
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ButtonedAdmin[ApiToken]):
-    """Tokens are issued and rotated through the API, where their text is shown once; here they can be revoked."""
+    """API tokens, which can only be revoked here.  The API issues and rotates them, and returns their text once."""
 
     read_only = True
     subject_type = "token"
@@ -183,7 +184,7 @@ class ApiTokenAdmin(ButtonedAdmin[ApiToken]):
 
 @admin.register(Event)
 class EventAdmin(ScopedAdmin[Event]):
-    """Registered here and not in events, which lies below organizations and does not know their names."""
+    """Admin of events.  Registered here because events is below organizations and cannot access their names."""
 
     read_only = True
     subject_type = "event"

@@ -1,4 +1,4 @@
-"""Alerts and tokens as people look through them."""
+"""Queries of alerts, tokens, saved views and list preferences."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -26,41 +26,41 @@ _ORDER = Case(
     default=Value(2),
     output_field=IntegerField(),
 )
-MOST_OPEN = 200  # alerts at once; whoever has more has another problem
-MOST_VIEWS = 100  # of one page, those of others among them
+MOST_OPEN = 200  # alerts in one list; more of them point to another problem
+MOST_VIEWS = 100  # per page, including shared ones
 
 
 def open_alerts(*, by: Principal) -> tuple[list[Alert], bool]:
-    """List what still has to be looked after, the worst first, then the newest; say whether there is more of it."""
+    """List open alerts, most severe first, then newest; return also whether there are more."""
     found = list(Alert.objects.visible_to(by).open().order_by(_ORDER, "-created_at", "pk")[: MOST_OPEN + 1])
     return found[:MOST_OPEN], len(found) > MOST_OPEN
 
 
 def alerts_at_hand(*, by: Principal) -> tuple[list[tuple[UUID, str]], int]:
-    """Give ids and severities of the newest open alerts, newest first, and how many are open in all.  Two queries."""
+    """Return ids and severities of the newest open alerts, newest first, and the number of open ones.  Two queries."""
     open_ = Alert.objects.visible_to(by).open()
     return list(open_.order_by("-created_at", "pk").values_list("pk", "severity")[:MOST_OPEN]), open_.count()
 
 
 def past_alerts(*, by: Principal) -> AlertQuerySet:
-    """Find what has passed, or was put aside by somebody."""
+    """Return alerts that are resolved or acknowledged."""
     return Alert.objects.visible_to(by).filter(Q(resolved_at__isnull=False) | Q(acknowledged_at__isnull=False))
 
 
 def inbox_version(*, by: Principal) -> str:
-    """Say in a few characters what is open in the caller's inbox: another text, and it has changed.  One query."""
+    """Return a short text that changes whenever the caller's open alerts change.  One query."""
     found = Alert.objects.visible_to(by).open().aggregate(count=Count("pk"), newest=Max("created_at"))
     return f"{found['count']} {found['newest']}"
 
 
 def inbox_changed(since: datetime, *, by: Principal) -> bool:
-    """Say whether an alert of the caller's has come or been closed since then.  One query, by index."""
+    """Return whether an alert visible to the caller was created or closed since then.  One query, by index."""
     changed_at = Greatest("created_at", "resolved_at", "acknowledged_at")
     return Alert.objects.visible_to(by).annotate(changed_at=changed_at).filter(changed_at__gte=since).exists()
 
 
 def names_of(actors: Iterable[str]) -> dict[str, str]:
-    """Name the people among actors (`user:<id>`).  One query, none where there are none."""
+    """Return the names of the people among the actors (`user:<id>`).  One query; none without people."""
     ids = {UUID(actor.removeprefix("user:")) for actor in actors if actor.startswith("user:")}
     if not ids:
         return {}
@@ -68,7 +68,7 @@ def names_of(actors: Iterable[str]) -> dict[str, str]:
 
 
 def tokens(*, by: Principal, shown: str, client_id: UUID | None, at: datetime) -> ApiTokenQuerySet:
-    """Find tokens with their clients: those that work (`live`), those that do not any more (`ended`), or all."""
+    """Return tokens with their clients: working ones (`live`), those that no longer work (`ended`), or all."""
     rows = ApiToken.objects.visible_to(by).select_related("client")
     if client_id is not None:
         rows = rows.filter(client_id=client_id)
@@ -78,14 +78,14 @@ def tokens(*, by: Principal, shown: str, client_id: UUID | None, at: datetime) -
 
 
 def list_preferences(page: str, *, by: Principal) -> ListPreferences | None:
-    """Give how the caller wants to see a list; None where they have never said.  One query."""
+    """Return the caller's preferences for a list; None if they saved none.  One query."""
     return ListPreferences.objects.filter(user_id=cast(UUID, by.id), page=page).first()
 
 
 def saved_views(page: str, *, by: Principal) -> list[SavedView]:
-    """List the views of a page that the caller has saved, and after them what others share, each by name.  One query.
+    """List the caller's own views of a page, then those that others share, each by name.  One query.
 
-    What somebody shared goes when they leave.
+    Views of people who have left are not shared any more.
     """
     shared = Q(shared_with=SharedWith.EVERYBODY) | Q(shared_with=SharedWith.ROLE, user__role=by.role)
     own = Q(user_id=cast(UUID, by.id))
@@ -94,5 +94,5 @@ def saved_views(page: str, *, by: Principal) -> list[SavedView]:
 
 
 def own_view(view_id: UUID, *, by: Principal) -> SavedView | None:
-    """Give a view that the caller has saved.  One query."""
+    """Return a view that the caller owns.  One query."""
     return SavedView.objects.filter(pk=view_id, user_id=cast(UUID, by.id)).first()

@@ -1,4 +1,4 @@
-"""Who is behind a signed-in request: the principal of pages and admin, the zone their clocks show, and for how long."""
+"""The principal of a signed-in request, the time zone of its pages, and the lifetime of its session."""
 
 import copy
 import time
@@ -18,7 +18,7 @@ from lib.access import Phi, Principal
 from lib.client_address import address_of
 from lib.request_context import id_of
 
-# Kept in the session, in seconds since the epoch.
+# Session keys; values are seconds since the epoch.
 SIGNED_IN_AT: Final = "carelane_signed_in_at"
 LAST_ACTIVE_AT: Final = "carelane_last_active_at"
 
@@ -27,30 +27,30 @@ _KEPT_ON_REQUEST = "_carelane_reach"
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A principal, and the zone in which their pages show times."""
+    """A principal, and the time zone in which their pages show times."""
 
     principal: Principal
     zone: ZoneInfo
 
 
 def principal_of(request: HttpRequest) -> Principal:
-    """Name the caller of a page: role scopes, memberships, PHI level.
+    """Return the caller of a page with the scopes of their role, their memberships and PHI level.
 
-    One query per request for roles that are bound to facilities or providers, none for the others; never kept beyond
-    the request, so that a change of role or membership holds from the next one on.
+    One query per request for roles that are bound to facilities or providers, none for others.  Cached only on the
+    request, so that a change of role or membership applies from the next request on.
     """
     return _reach_of(request).principal
 
 
 def zone_of(request: HttpRequest) -> ZoneInfo:
-    """Name the zone that pages of this request show: of the person's facility or provider, else the operator's."""
+    """Return the time zone of this request's pages: of the person's facility or provider, else the operator's."""
     return _reach_of(request).zone
 
 
 def seconds_left(request: HttpRequest) -> float:
-    """Tell how long the session lasts if nothing happens: until it was idle, or is old enough, to end.
+    """Return the seconds until the session ends without activity, by idle time or by age.
 
-    Negative for one that has ended, and for one that does not say when it began.
+    Negative if it has ended, or if its start is unknown.
     """
     now, session = time.time(), request.session
     signed_in_at = session.get(SIGNED_IN_AT, 0)
@@ -59,7 +59,7 @@ def seconds_left(request: HttpRequest) -> float:
 
 
 def stranger(request: HttpRequest) -> Principal:
-    """Name a caller who is not signed in: for the audit trail of sign-ins, with no rights at all."""
+    """Return a principal without rights for a caller who is not signed in, for audit entries of sign-ins."""
     return Principal(
         kind="user",
         id=None,
@@ -73,28 +73,28 @@ def stranger(request: HttpRequest) -> Principal:
 
 
 def principal_of_user(user: User, request: HttpRequest) -> Principal:
-    """Name a person as the caller of this request, signed in or about to be."""
+    """Return the principal of a person for this request, signed in or about to be."""
     return _reach(user, request).principal
 
 
 def principal_of_absent(user: User, *, request_id: str = "", ip: str | None = None) -> Principal:
-    """Name a person, as they stand now, for what is done in their name, or sent to them, while they are not there.
+    """Return the principal of a person with their current rights, for work in their name while they are not signed in.
 
-    One query for roles that are bound to facilities or providers, none for the others.
+    One query for roles that are bound to facilities or providers, none for others.
     """
     return _reach_from(user, request_id, ip).principal
 
 
 def forget(request: HttpRequest) -> None:
-    """Have the next question about this request look again: its user has just changed."""
+    """Drop the principal cached on the request, after its user has changed."""
     vars(request).pop(_KEPT_ON_REQUEST, None)
 
 
 def stands(request: HttpRequest) -> bool:
-    """Say whether a request that was answered some time ago would be answered the same now, asking the database anew.
+    """Return whether the rights of an earlier request are still the same, with new queries; for long-lived connections.
 
-    Not so once its session has ended or was idle for too long, or once the person's password, standing, role or
-    memberships are others.  Two queries, one more for roles that are bound to facilities or providers.
+    False if its session has ended or was idle for too long, or if the person's password, status, role or memberships
+    have changed.  Two queries; three for roles that are bound to facilities or providers.
     """
     again = copy.copy(request)
     forget(again)
@@ -106,7 +106,7 @@ def stands(request: HttpRequest) -> bool:
 def _reach_of(request: HttpRequest) -> Reach:
     kept: Reach | None = getattr(request, _KEPT_ON_REQUEST, None)
     if kept is None:
-        kept = _reach(cast(User, request.user), request)  # pages ask for it behind the sign-in alone
+        kept = _reach(cast(User, request.user), request)  # only pages that require sign-in call this
         setattr(request, _KEPT_ON_REQUEST, kept)
     return kept
 
@@ -135,5 +135,5 @@ def _reach_from(user: User, request_id: str, ip: str | None) -> Reach:
 
 
 def _members_of(places: models.Manager[Any]) -> list[tuple[UUID, str]]:
-    """List ids and zones of the places a person belongs to, by name."""
+    """List ids and time zones of the person's facilities or providers, by name."""
     return list(places.order_by("name").values_list("pk", "timezone"))

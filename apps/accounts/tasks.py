@@ -1,4 +1,4 @@
-"""Celery's ways into accounts."""
+"""Periodic tasks of accounts."""
 
 from celery import shared_task
 from django.utils import timezone

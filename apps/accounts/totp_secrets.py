@@ -5,16 +5,16 @@ from typing import Final
 
 from lib import crypto
 
-_AAD: Final = "mfa_authenticator.data"  # allauth encrypts before the row has an id, so the row cannot be part of it
+_AAD: Final = "mfa_authenticator.data"  # allauth encrypts before the row has an id, so the id cannot be part of it
 
 
 def encrypt(text: str) -> str:
-    """Encrypt under the newest key; base64."""
+    """Encrypt under the newest key; returns base64."""
     return base64.b64encode(crypto.encrypt(text, aad=_AAD)).decode("ascii")
 
 
 def decrypt(encrypted: str) -> str:
-    """Decrypt what `encrypt` made; raises as `lib.crypto.decrypt`."""
+    """Decrypt a value from `encrypt`; raises the errors of `lib.crypto.decrypt`."""
     return crypto.decrypt(base64.b64decode(encrypted), aad=_AAD)
 
 

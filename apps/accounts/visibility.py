@@ -1,4 +1,4 @@
-"""Whose business a change is that has just been told of: of an alert, the rule of `AlertQuerySet.visible_to`."""
+"""Visibility of live changes: for alerts, the rule of `AlertQuerySet.visible_to`."""
 
 from typing import Final
 
@@ -7,11 +7,11 @@ from lib.access import Principal
 from lib.live.changes import Change
 from lib.live.hub import Sees
 
-ALERT: Final = "alert"  # as migration accounts/0011 names them; the scope that they are for stands in their type
+ALERT: Final = "alert"  # as in migration accounts/0011; the type of the change contains the alert's scope
 
 
 def change_filter_for(person: Principal) -> Sees:
-    """Say of a change whether the person hears of it, without a query."""
+    """Return a predicate: whether the person may see a change.  It does no query."""
     facilities = None if person.facility_ids is None else frozenset(map(str, person.facility_ids))
     providers = None if person.provider_ids is None else frozenset(map(str, person.provider_ids))
     sees_event = visibility.change_filter_for(person)

@@ -1,4 +1,4 @@
-"""The tables of people and their rights, by topic."""
+"""The models of people, rights and list preferences."""
 
 from apps.accounts.models.lists import ListPreferences, SavedView, SharedWith
 from apps.accounts.models.rights import (

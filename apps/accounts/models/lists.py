@@ -1,4 +1,4 @@
-"""How people want to see lists of the console."""
+"""Saved views and preferences for lists of the console."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -11,7 +11,7 @@ from lib.ids import uuid7
 
 
 class SharedWith(TextChoices):
-    """Who sees a saved view besides its owner."""
+    """The people who see a saved view besides its owner."""
 
     NOBODY = "", _("nobody")
     ROLE = "role", _("everybody of the owner's role")
@@ -19,7 +19,7 @@ class SharedWith(TextChoices):
 
 
 class SavedView(models.Model):
-    """A list as its owner wants to see it, who alone renames, shares and removes it: filters under a name."""
+    """Named filters of a list.  Only the owner renames, shares and removes it."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     user = models.ForeignKey(User, models.CASCADE, related_name="saved_views", verbose_name=_("user"))
@@ -27,8 +27,8 @@ class SavedView(models.Model):
     name = models.CharField(_("name"), max_length=60)
     query = models.CharField(
         _("query"), max_length=500, blank=True
-    )  # codes and ids, as the page's own filter spells them
-    # The usual is the database's, too: an older release saves views meanwhile.
+    )  # codes and ids, as in the query string of the page
+    # `db_default`, because an older release may insert rows during a deployment.
     shared_with = models.CharField(
         _("shared with"), max_length=8, blank=True, choices=SharedWith, default="", db_default=""
     )
@@ -47,9 +47,9 @@ class SavedView(models.Model):
 
 
 class ListPreferences(models.Model):
-    """How one person wants to see a list wherever they sign in: rows of a page, and the columns that they leave out.
+    """The list preferences of one person, in every browser: rows per page, and hidden columns.
 
-    What is left out is kept, and not what is shown: a column that comes with a new release is seen.
+    Hidden columns are stored rather than visible ones, so that a column of a new release is visible.
     """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)

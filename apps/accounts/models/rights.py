@@ -1,4 +1,4 @@
-"""Who may do what: people and their memberships, API clients and their tokens, and the trail of what they did."""
+"""People and their memberships, API clients and their tokens, idempotency records, and alerts."""
 
 from datetime import datetime
 from typing import Any
@@ -38,7 +38,7 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser):
-    """A person with an account.  Rights come from `role` alone: there are no superusers and no permission rows."""
+    """A person with an account.  Rights come only from `role`: there are no superusers and no permission rows."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     email = models.EmailField(_("email"), unique=True)
@@ -50,16 +50,17 @@ class User(AbstractBaseUser):
         TransportProvider, blank=True, related_name="members", verbose_name=_("providers")
     )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
-    # How pages are for this person.  The usual is the database's, too: an older release adds people meanwhile.
+    # Display preferences.  `db_default`, because an older release may insert people during a deployment.
     single_keys = models.BooleanField(
         _("single-key shortcuts"), default=True, db_default=True
     )  # WCAG 2.1.4: may be off
     compact = models.BooleanField(_("compact pages"), default=False, db_default=False)
-    twelve_hours = models.BooleanField(_("12-hour clock"), null=True)  # None: as the organization (CLOCK_HOURS)
-    # How a new alert makes itself known in a page that nobody looks at.
+    twelve_hours = models.BooleanField(_("12-hour clock"), null=True)  # None: CLOCK_HOURS of the organization
+    # How the browser signals a new alert while the page is in the background.
     alert_sound = models.BooleanField(_("sound for alerts"), default=False, db_default=False)
     alert_notices = models.BooleanField(_("browser notifications"), default=False, db_default=False)
-    # Of settings.LANGUAGES; empty: as the browser says.  No list of them here: another language changes no table.
+    # One of settings.LANGUAGES; empty: the language of the browser.  Without `choices`, so that adding a language needs
+    # no migration.
     language = models.CharField(_("language"), max_length=8, blank=True, default="", db_default="")
 
     objects = UserManager()
@@ -78,7 +79,7 @@ class User(AbstractBaseUser):
 
     @property
     def is_staff(self) -> bool:
-        """Whether the person may open /admin/ at all; each screen asks for more."""
+        """Return whether the person may open /admin/; each page there checks further rights."""
         return self.is_active
 
     @property
@@ -98,7 +99,7 @@ class User(AbstractBaseUser):
         return PHI_OF_USER[UserRole(self.role)]
 
     def has_perm(self, perm: str, obj: models.Model | None = None) -> bool:
-        """Answer Django's admin from the table in admin_rights.py; data scope is `visible_to`'s business."""
+        """Return a right of Django's admin from the table in admin_rights.py; `visible_to` applies the data scope."""
         return self.is_active and allows(UserRole(self.role), perm)
 
     def has_module_perms(self, app_label: str) -> bool:
@@ -106,11 +107,11 @@ class User(AbstractBaseUser):
 
 
 class ApiClient(models.Model):
-    """An outside system: its tokens come and go, its idempotency keys and external references stay."""
+    """An external system: its tokens are replaced over time; its idempotency keys and external references persist."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     name = models.CharField(_("name"), max_length=100, unique=True)
-    # The integrator's rotation policy: no token of this client may live longer (interface spec, 5.3).
+    # The integrator's rotation policy: the maximum lifetime of this client's tokens (interface spec, 5.3).
     max_token_age_days = models.PositiveSmallIntegerField(_("max token age days"), default=365)
     contact_email = models.EmailField(_("contact email"), blank=True)
     active = models.BooleanField(_("active"), default=True)
@@ -132,7 +133,7 @@ class ApiClient(models.Model):
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     def visible_to(self, principal: Principal) -> "ApiTokenQuerySet":
-        """Keep the tokens that reach no further than the principal does."""
+        """Filter to tokens whose data scope is within that of the principal."""
         tokens = self
         if principal.facility_ids is not None:
             tokens = tokens.filter(facility_ids__contained_by=sorted(principal.facility_ids))
@@ -141,11 +142,11 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         return tokens
 
     def live(self, at: datetime) -> "ApiTokenQuerySet":
-        """Keep those that are neither revoked nor at their end."""
+        """Filter to tokens that are not revoked, expired or replaced."""
         return self.exclude(_ended(at))
 
     def ended(self, at: datetime) -> "ApiTokenQuerySet":
-        """Keep those that do not work any more."""
+        """Filter to tokens that no longer work."""
         return self.filter(_ended(at))
 
 
@@ -154,9 +155,9 @@ def _ended(at: datetime) -> Q:
 
 
 class ApiToken(models.Model):
-    """A bearer token: what it may do, for how long, from where.  The secret itself is shown once and never kept.
+    """A bearer token: its rights, lifetime and allowed networks.  The secret is returned once and never stored.
 
-    `digest` is HMAC-SHA-256 of the secret under the pepper that `pepper_id` names.
+    `digest` is HMAC-SHA-256 of the secret under the pepper named by `pepper_id`.
     """
 
     class PhiLevel(TextChoices):
@@ -171,7 +172,7 @@ class ApiToken(models.Model):
     digest = models.BinaryField(_("digest"), max_length=32)
     pepper_id = models.CharField(_("pepper id"), max_length=16)
     role = models.CharField(_("role"), max_length=20, choices=TokenRole)
-    # Narrower than the role's bundle, or null for all of it.
+    # A subset of the role's scopes; null: all of them.
     scopes = ArrayField(models.CharField(max_length=30), null=True, blank=True, verbose_name=_("scopes"))
     facility_ids = ArrayField(
         models.UUIDField(), null=True, blank=True, verbose_name=_("facility ids")
@@ -179,7 +180,7 @@ class ApiToken(models.Model):
     provider_ids = ArrayField(
         models.UUIDField(), null=True, blank=True, verbose_name=_("provider ids")
     )  # null: every provider
-    # Empty: anywhere.
+    # Networks that may use the token; empty: any.
     allowed_cidrs = ArrayField(
         models.CharField(max_length=43), verbose_name=_("allowed CIDRs"), default=list, blank=True
     )
@@ -192,8 +193,9 @@ class ApiToken(models.Model):
     replaces = models.OneToOneField(
         "self", models.PROTECT, null=True, blank=True, related_name="replaced_by", verbose_name=_("replaces")
     )
-    overlap_until = models.DateTimeField(_("overlap until"), null=True, blank=True)  # set on the older one at rotation
-    last_used_at = models.DateTimeField(_("last used at"), null=True, blank=True)  # to the minute
+    # set on the older token at rotation
+    overlap_until = models.DateTimeField(_("overlap until"), null=True, blank=True)
+    last_used_at = models.DateTimeField(_("last used at"), null=True, blank=True)  # precision: one minute
     last_used_ip = models.GenericIPAddressField(_("last used from"), null=True, blank=True)
     created_by = models.CharField(_("created by"), max_length=60)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
@@ -222,12 +224,15 @@ class ApiToken(models.Model):
 
     @property
     def ends_at(self) -> datetime:
-        """When it stops working if nobody revokes it: at its expiry, or after the overlap with its successor."""
+        """Return when the token stops working unless revoked.
+
+        The earlier of its expiry and the end of the overlap with its successor.
+        """
         return self.expires_at if self.overlap_until is None else min(self.expires_at, self.overlap_until)
 
 
 class IdempotencyRecord(models.Model):
-    """What a POST with an Idempotency-Key answered, kept 7 days; written in the transaction of the change itself."""
+    """The response to a POST with an Idempotency-Key, kept 7 days; inserted in the transaction of the change itself."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     client = models.ForeignKey(ApiClient, models.CASCADE, related_name="+", db_index=False, verbose_name=_("client"))
@@ -235,9 +240,9 @@ class IdempotencyRecord(models.Model):
     fingerprint = models.BinaryField(_("fingerprint"), max_length=32)  # SHA-256 of method, path and canonical body
     status = models.PositiveSmallIntegerField(_("status"), null=True)
     headers = models.JSONField(_("headers"), default=dict)
-    # Sealed: an answer may carry rider data, and outlives the request here.
+    # Encrypted: a response may contain rider data, and is stored here for longer than the request takes.
     body_encrypted = models.BinaryField(_("body encrypted"), null=True)
-    # Whom the answer tells of: every repeat of it is one more look at them.
+    # Riders in the response: every repetition discloses them again and is audited.
     rider_ids = ArrayField(models.UUIDField(), default=list, verbose_name=_("rider ids"))
     created_at = models.DateTimeField(_("created at"), db_default=Now(), db_index=True)
 
@@ -252,9 +257,9 @@ class IdempotencyRecord(models.Model):
 
 class AlertQuerySet(models.QuerySet["Alert"]):
     def visible_to(self, principal: Principal) -> "AlertQuerySet":
-        """Keep what is the business of people with the principal's rights.
+        """Filter to alerts for the principal: their scope is one of the principal's.
 
-        Of one facility, or provider, that is what lies within their reach.
+        Alerts about a facility, or a provider, also have to be within the data scope.
         """
         found = self.filter(scope__in=[scope for scope in Scope.values if principal.has_scope(scope)])
         if principal.provider_ids is not None:
@@ -264,14 +269,14 @@ class AlertQuerySet(models.QuerySet["Alert"]):
         return found
 
     def open(self) -> "AlertQuerySet":
-        """Keep what has neither passed nor been put aside by somebody."""
+        """Filter to alerts that are neither resolved nor acknowledged."""
         return self.filter(resolved_at__isnull=True, acknowledged_at__isnull=True)
 
 
 class Alert(models.Model):
-    """Something people have to know of without looking for it: in the inbox of the console, and by mail.
+    """A notification to people, in the inbox of the console and by mail.
 
-    Without personal data: mails leave the house.
+    Contains no personal data, because mails leave the system.
     """
 
     class Severity(TextChoices):
@@ -283,25 +288,25 @@ class Alert(models.Model):
     kind = models.CharField(_("kind"), max_length=40)  # "webhook.endpoint.failing", ...
     severity = models.CharField(_("severity"), max_length=8, choices=Severity)
     scope = models.CharField(_("scope"), max_length=30)  # people with this scope are alerted
-    # Whom it concerns.
+    # The facility or provider that the alert is about, if any.
     facility = models.ForeignKey(
         Facility, models.CASCADE, null=True, blank=True, related_name="+", verbose_name=_("facility")
     )
     provider = models.ForeignKey(
         TransportProvider, models.CASCADE, null=True, blank=True, related_name="+", verbose_name=_("provider")
     )
-    # What it is about; while an alert of this key is open there is no second one.
+    # Identifies the condition; while an alert with this key is open, no second one is created.
     key = models.CharField(_("key"), max_length=100)
-    # Messages as JSON, see lib.messages: `title` and `text` are what they say in the reader's language.
+    # Messages as JSON, see lib.messages; `title` and `text` render them in the reader's language.
     title_message = models.JSONField(_("title message"))
-    text_messages = models.JSONField(_("text messages"), default=list)  # one a line
-    path = models.CharField(_("path"), max_length=200, blank=True)  # of the page that shows more
+    text_messages = models.JSONField(_("text messages"), default=list)  # one per line
+    path = models.CharField(_("path"), max_length=200, blank=True)  # of the page with details
     created_at = models.DateTimeField(_("created at"))
-    resolved_at = models.DateTimeField(_("resolved at"), null=True)  # by itself
+    resolved_at = models.DateTimeField(_("resolved at"), null=True)  # automatically, when the condition has ended
     acknowledged_at = models.DateTimeField(_("acknowledged at"), null=True)
     acknowledged_by = models.CharField(_("acknowledged by"), max_length=60, blank=True)
     emailed_at = models.DateTimeField(_("emailed at"), null=True)
-    # Of the worker that sends the mail (lib/db/leases.py).
+    # Claim of the worker that sends the mail (lib/db/leases.py).
     claim_id = models.UUIDField(_("claim id"), null=True)
     lease_until = models.DateTimeField(_("lease until"), null=True)
 
@@ -324,7 +329,7 @@ class Alert(models.Model):
         indexes = [
             models.Index(fields=["-created_at", "id"], name="alert_newest"),
             models.Index(fields=["created_at"], name="alert_to_mail", condition=Q(emailed_at__isnull=True)),
-            # What is over is closed by its key, acknowledged or not.
+            # A condition that has ended is resolved by key, whether it was acknowledged or not.
             models.Index(fields=["key"], name="alert_by_key", condition=Q(resolved_at__isnull=True)),
             models.Index(Greatest("created_at", "resolved_at", "acknowledged_at"), name="alert_changed"),
         ]

@@ -1,7 +1,7 @@
-"""Which tables of /admin/ a role sees, adds to and changes.  Nothing is deleted there: there is no such right.
+"""The tables of /admin/ that each role sees, adds to and changes.  There is no right to delete.
 
-Scopes (roles.py) decide what code may do; this table decides which screens open.  It never reaches further than the
-scopes do: tests/accounts/test_admin_rights.py compares the two.
+Scopes (roles.py) decide which services a role may call; this table decides which admin pages it may open.  It never
+exceeds the scopes: tests/accounts/test_admin_rights.py compares the two.
 """
 
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ _OPERATIONS: Final = _table(
 )
 
 RIGHTS: Final[Mapping[UserRole, Mapping[str, frozenset[str]]]] = {
-    # Runs the service, not the rides: no rider data.
+    # Admins run the service but see no rider data.
     UserRole.ADMIN: _table(
         (PLACES, EDIT),
         (PARTNERS, EDIT),
@@ -97,17 +97,17 @@ RIGHTS: Final[Mapping[UserRole, Mapping[str, frozenset[str]]]] = {
 
 
 def allows(role: UserRole, permission: str) -> bool:
-    """Whether a role has a right, named the way Django does: `rides.view_ride`."""
+    """Return whether a role has a right, by Django's name of it: `rides.view_ride`."""
     app, _, codename = permission.partition(".")
     right, _, model = codename.partition("_")
     return right in RIGHTS[role].get(f"{app}.{model}", frozenset())
 
 
 def allows_some(role: UserRole, app: str) -> bool:
-    """Whether a role sees any table of an app."""
+    """Return whether a role sees any table of an app."""
     return any(model.startswith(f"{app}.") for model in RIGHTS[role])
 
 
 def roles_with(permission: str) -> list[UserRole]:
-    """List the roles that have a right, for the page that says which one is missing."""
+    """List the roles that have a right, for the page that reports a missing one."""
     return [role for role in UserRole if allows(role, permission)]

@@ -1,4 +1,4 @@
-"""Roles are what people pick; here stands which scopes each of them is."""
+"""Roles of people and tokens, and the scopes, data scope and PHI level of each."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from lib.scopes import Scope
 
 
 class UserRole(TextChoices):
-    """What a person does.  Planners reach their own facilities, and fleet admins their own providers."""
+    """The role of a person.  Planners are limited to their own facilities, and fleet admins to their own providers."""
 
     ADMIN = "admin", _("Admin")
     DISPATCH_SUPERVISOR = "dispatch_supervisor", _("dispatch supervisor")
@@ -21,7 +21,7 @@ class UserRole(TextChoices):
 
 
 class TokenRole(TextChoices):
-    """What a system does."""
+    """The role of an API token."""
 
     EHR_INTEGRATOR = "ehr-integrator", _("EHR integrator")
     DISPATCH_PARTNER = "dispatch-partner", _("dispatch partner")
@@ -53,7 +53,7 @@ _OPERATE = {
 }
 
 SCOPES_OF_USER: Final[dict[UserRole, frozenset[str]]] = {
-    # An admin runs the service, not the rides: no rider data.
+    # Admins run the service but see no rider data.
     UserRole.ADMIN: frozenset(
         {
             _S.FACILITIES_READ,
@@ -111,7 +111,7 @@ PHI_OF_USER: Final[dict[UserRole, Phi]] = {
     UserRole.AUDITOR: Phi.LIMITED,
 }
 
-# Roles whose reach is what they are members of; the others reach everything the operator has.
+# Roles whose data scope is their memberships; the data scope of other roles is unlimited.
 SCOPED_BY_FACILITY: Final = frozenset({UserRole.PLANNER})
 SCOPED_BY_PROVIDER: Final = frozenset({UserRole.FLEET_ADMIN})
 
@@ -140,7 +140,7 @@ SCOPES_OF_TOKEN: Final[dict[TokenRole, frozenset[str]]] = {
     TokenRole.FULL_ACCESS: frozenset(set(Scope) - {_S.USERS_MANAGE}),
 }
 
-# The highest PHI level a token of the role may be given.
+# The highest PHI level that a token of the role may have.
 PHI_LIMIT_OF_TOKEN: Final[dict[TokenRole, Phi]] = {
     TokenRole.EHR_INTEGRATOR: Phi.FULL,
     TokenRole.DISPATCH_PARTNER: Phi.FULL,

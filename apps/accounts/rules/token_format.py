@@ -1,6 +1,6 @@
 """The text of a bearer token: `clt_<12 base62 key id>_<40 base62 secret><6 base62 CRC-32>`.
 
-The prefix lets leak scanners find tokens; the checksum, over everything before it, refuses a mistyped one without a
+The prefix lets leak scanners detect tokens; the checksum, over everything before it, rejects a mistyped one without a
 query.  Base62 digits are 0-9, A-Z, a-z.
 """
 
@@ -21,14 +21,14 @@ _FORM = re.compile(r"clt_([0-9A-Za-z]{12})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})", r
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A token taken apart; the secret stays out of `repr`, and so out of logs."""
+    """The parts of a token; the secret is excluded from `repr`, and so from logs."""
 
     key_id: str
     secret: str = field(repr=False)
 
 
 def generate() -> Parts:
-    """Draw a key id and a secret from the system's source of randomness."""
+    """Generate a key id and a secret from the system's source of randomness."""
     return Parts(_draw(KEY_ID_LENGTH), _draw(SECRET_LENGTH))
 
 
@@ -37,13 +37,13 @@ def _draw(length: int) -> str:
 
 
 def write(parts: Parts) -> str:
-    """Write the token as its holder sends it: 64 characters."""
+    """Return the text of the token: 64 characters."""
     body = f"clt_{parts.key_id}_{parts.secret}"
     return body + _checksum(body)
 
 
 def read(text: str) -> Parts | None:
-    """Take a token apart; None when its form or checksum is wrong."""
+    """Parse a token; None if its format or checksum is wrong."""
     found = _FORM.fullmatch(text)
     if found is None or _checksum(text[:-CHECKSUM_LENGTH]) != found.group(3):
         return None
@@ -51,7 +51,7 @@ def read(text: str) -> Parts | None:
 
 
 def key_id_in(text: str) -> str | None:
-    """Find the key id of a token that stands somewhere in `text`, checksum or not."""
+    """Return the key id of a token anywhere in `text`, without checking the checksum."""
     found = _FORM.search(text)
     return found and found.group(1)
 

@@ -1,7 +1,7 @@
-"""Telling people: the inbox of the console, and mail.
+"""Raising and resolving alerts, which go to the inbox of the console and by mail.
 
-An alert is written in the transaction of what it tells of.  Mail follows from the row, so that a mail server that is
-away delays it and loses nothing.
+An alert is inserted in the transaction of the change that causes it.  Mail is sent later from the row, so a mail server
+that is down delays it but loses nothing.
 """
 
 import logging
@@ -26,7 +26,7 @@ from lib.scopes import Scope
 
 log = logging.getLogger(__name__)
 
-# Scopes that people are told things by; the inbox is for whoever has one of them.
+# Scopes that alerts can be addressed to; people with at least one of them have an inbox.
 AUDIENCES: Final = frozenset(
     {
         Scope.WEBHOOKS_MANAGE.value,
@@ -39,7 +39,7 @@ AUDIENCES: Final = frozenset(
     }
 )
 
-_MAIL_LEASE: Final = timedelta(minutes=2)  # longer than a mail server takes
+_MAIL_LEASE: Final = timedelta(minutes=2)  # longer than sending a mail takes
 _MAILS_AT_ONCE: Final = 20
 _TRY_FOR: Final = timedelta(days=1)
 
@@ -57,13 +57,13 @@ def raise_alert(
     provider_id: UUID | None = None,
     at: datetime,
 ) -> bool:
-    """Tell whoever has the scope, unless an open alert of this key has told them already; say whether it did.
+    """Alert the people who have the scope, unless an alert with this key is open already.
 
-    Alerts about one facility or one provider go to people whose data scope includes it.  `title`, the lines of `text`
-    and `path` hold no personal data.  Two queries.
+    Return whether an alert was created.  Alerts about one facility or one provider go to people whose data scope
+    includes it.  `title`, the lines of `text` and `path` must not contain personal data.  Two queries.
 
     Raises:
-        ValueError: no inbox is for people with this scope; add it to AUDIENCES.
+        ValueError: no inbox has this scope; add it to AUDIENCES.
     """
     if scope not in AUDIENCES:
         raise ValueError(scope)
@@ -88,21 +88,21 @@ def _stored(text: Text) -> dict[str, Any]:
 
 
 def resolve(*keys: str, at: datetime) -> None:
-    """Close the open alerts of these keys: what they told of is over."""
+    """Close the open alerts with these keys, because their conditions have ended."""
     Alert.objects.filter(key__in=keys, resolved_at__isnull=True).update(resolved_at=at)
 
 
 def resolve_about(record_id: UUID, *, at: datetime) -> None:
-    """Close the open alerts whose keys name this record: it is gone, and with it the pages they lead to."""
+    """Close the open alerts whose keys contain the id of a deleted record, because the pages they link to are gone."""
     Alert.objects.filter(key__contains=str(record_id), resolved_at__isnull=True).update(resolved_at=at)
 
 
 @transaction.atomic
 def acknowledge(*, alert_id: UUID, by: Principal, at: datetime) -> Alert:
-    """Put an alert aside, for everybody.  Doing it again changes nothing.
+    """Acknowledge an alert for all its readers.  No-op if it is acknowledged already.
 
     Raises:
-        NotFound: there is none, or it is not the caller's business.
+        NotFound: it does not exist, or is not visible to the caller.
     """
     alert = Alert.objects.visible_to(by).select_for_update().filter(pk=alert_id).first()
     if alert is None:
@@ -115,9 +115,9 @@ def acknowledge(*, alert_id: UUID, by: Principal, at: datetime) -> Alert:
 
 
 def send_mails(*, at: datetime) -> int:
-    """Send the mails of alerts that have none yet, at least once each; say how many alerts were mailed.
+    """Send the mails of alerts that are not mailed yet, at least once each; return how many alerts were mailed.
 
-    A mail that cannot be sent is tried again every two minutes, for a day.
+    A mail that cannot be sent is retried every two minutes, for a day.
     """
     sent = 0
     due = Alert.objects.filter(emailed_at__isnull=True, created_at__gt=at - _TRY_FOR).order_by("created_at")
@@ -125,14 +125,14 @@ def send_mails(*, at: datetime) -> int:
     for alert in claim.rows:
         recipients = _recipients(alert)
         if recipients and not _send(alert, recipients):
-            continue  # tried again when the lease ends
+            continue  # retried when the lease ends
         claim.settle(alert, emailed_at=at)
         sent += bool(recipients)
     return sent
 
 
 def _recipients(alert: Alert) -> dict[str, str]:
-    """Give the language of each address that hears of an alert."""
+    """Return the recipients of an alert: language by mail address."""
     active = User.objects.filter(is_active=True).order_by("email")
     people = {one.email: one.language for one in active if alert.scope in one.scopes and _reaches(one, alert)}
     return dict.fromkeys(settings.ALERT_EMAILS, "") | people
@@ -149,14 +149,15 @@ def _reaches(person: User, alert: Alert) -> bool:
 
 
 def _send(alert: Alert, recipients: dict[str, str]) -> bool:
-    # Each on their own: addresses of colleagues are nobody's business, and one bad one stops no other.
+    # One mail per recipient: it hides the addresses of the others, and a bad address does not stop the others.
     delivered = False
     for recipient, language in recipients.items():
         with override(language or settings.LANGUAGE_CODE):
             message = _mail(alert, recipient)
         try:
             message.send()
-        except (OSError, ValueError) as failure:  # the server refuses it, or Django: what is no address, a bad header
+        # refused by the server, or by Django: an invalid address, a bad header
+        except (OSError, ValueError) as failure:
             log.warning("alert %s not mailed: %s", alert.pk, type(failure).__name__)
         else:
             delivered = True
@@ -165,5 +166,5 @@ def _send(alert: Alert, recipients: dict[str, str]) -> bool:
 
 def _mail(alert: Alert, recipient: str) -> EmailMessage:
     link = f"\n\n{settings.BASE_URL}{alert.path}" if alert.path else ""
-    subject = " ".join(f"[Carelane] {alert.title}".split())  # a line break in it, and nobody gets the mail
+    subject = " ".join(f"[Carelane] {alert.title}".split())  # a line break in the subject would make the mail invalid
     return EmailMessage(subject, f"{alert.text or alert.title}{link}\n", to=[recipient])

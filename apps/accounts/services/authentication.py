@@ -1,4 +1,4 @@
-"""From the text of a token to the principal who holds it."""
+"""Authentication of bearer tokens: from the text of a token to its principal."""
 
 import hashlib
 import hmac
@@ -30,43 +30,43 @@ _CACHE_ENTRIES: Final = 10_000
 
 
 class NotAuthenticated(DomainError):
-    """No token, or none of ours: a wrong checksum, an unknown key and a wrong secret are told apart nowhere."""
+    """No token, or an invalid one; a wrong checksum, an unknown key and a wrong secret cause the same error."""
 
     code = Code.UNAUTHENTICATED
     template = _("A valid bearer token is required.")
 
 
 class TokenExpired(DomainError):
-    """The secret was right, but the time has passed."""
+    """The secret is right, but the token has expired."""
 
     code = Code.TOKEN_EXPIRED
     template = _("The token has expired.")
 
 
 class TokenRevoked(DomainError):
-    """The secret was right, but the token or its client was switched off."""
+    """The secret is right, but the token or its client was disabled."""
 
     code = Code.TOKEN_REVOKED
     template = _("The token has been revoked.")
 
 
 class AddressNotAllowed(DomainError):
-    """The secret was right, but the request came from elsewhere than the token may be used."""
+    """The secret is right, but the token may not be used from the address of the request."""
 
     code = Code.IP_NOT_ALLOWED
     template = _("The token may not be used from this address.")
 
 
 class _Verified:
-    """Rows whose secret was checked a moment ago, by the SHA-256 of what was presented; one per process.
+    """A cache of rows whose secret was verified recently, by SHA-256 of the token's text; one per process.
 
-    Everything but the secret (times, networks) is judged anew on every request.
+    Everything but the secret (times, networks) is checked on every request.
     """
 
     def __init__(self) -> None:
         self._rows: dict[bytes, tuple[float, ApiToken]] = {}
         self._lock = threading.Lock()
-        self.generation = 0  # counts the changes, so that no row read before one is kept after it
+        self.generation = 0  # counts changes, so that a row read before a change is not cached after it
 
     def get(self, presented: bytes) -> ApiToken | None:
         held = self._rows.get(presented)
@@ -91,17 +91,17 @@ _verified = _Verified()
 
 
 def forget(token_id: UUID) -> None:
-    """Drop a changed token from this process's cache; other processes follow within API_TOKEN_CACHE_SECONDS."""
+    """Remove a changed token from this process's cache; other processes notice within API_TOKEN_CACHE_SECONDS."""
     _verified.forget(lambda token: token.pk == token_id)
 
 
 def forget_client(client_id: UUID) -> None:
-    """Drop the tokens of a changed client as `forget` does."""
+    """Remove the tokens of a changed client from the cache, like `forget`."""
     _verified.forget(lambda token: token.client_id == client_id)
 
 
 def digest_of(secret: str, *, pepper_id: str) -> bytes:
-    """Digest a secret under one of the peppers.
+    """Return the digest of a secret under one of the peppers.
 
     Raises:
         KeyError: the pepper is no longer configured.
@@ -110,7 +110,7 @@ def digest_of(secret: str, *, pepper_id: str) -> bytes:
 
 
 def newest_pepper() -> str:
-    """Name the pepper that new tokens are digested under."""
+    """Return the id of the pepper for new tokens."""
     return next(iter(_peppers()))
 
 
@@ -119,14 +119,14 @@ def _peppers() -> dict[str, str]:
 
 
 def authenticate(text: str, *, at: datetime, request_id: str = "", ip: str | None = None) -> tuple[Principal, ApiToken]:
-    """Find whose token this is, and note its use.
+    """Return the principal and the row of a token, and record its use.
 
-    Costs one query, or none within API_TOKEN_CACHE_SECONDS; once a minute one update.
+    One query, or none within API_TOKEN_CACHE_SECONDS; one update per minute.
 
     Raises:
-        NotAuthenticated: it is none of ours, or not yet valid.
-        TokenRevoked: it, or its client, was switched off.
-        TokenExpired: its time, or its overlap with a newer one, has passed.
+        NotAuthenticated: the token is invalid, or not valid yet.
+        TokenRevoked: it, or its client, was disabled.
+        TokenExpired: it has expired, or its overlap with its successor has ended.
         AddressNotAllowed: the request comes from outside its networks; recorded in the audit trail.
     """
     token = _token_of(text)
@@ -170,7 +170,7 @@ def _note_use(token: ApiToken, *, at: datetime, ip: str | None) -> None:
 
 
 def principal_of(token: ApiToken, *, request_id: str = "", ip: str | None = None) -> Principal:
-    """Make the principal of a token: never wider than its role, whatever its row says."""
+    """Return the principal of a token; its scopes never exceed its role, even if its row has more."""
     role = TokenRole(token.role)
     bundle = SCOPES_OF_TOKEN[role]
     return Principal(
@@ -189,9 +189,9 @@ def principal_of(token: ApiToken, *, request_id: str = "", ip: str | None = None
 
 
 def as_it_stands(actor: str, *, at: datetime, request_id: str = "", ip: str | None = None) -> Principal | None:
-    """Make the principal that an actor names, with the rights of this moment, for what was begun earlier.
+    """Return the principal of an actor with the current rights, for work that was started earlier.
 
-    None: the person has left, or the token has ended or was switched off.  Up to two queries.
+    None: the person has left, or the token has ended or was disabled.  Up to two queries.
     """
     kind, _, key = actor.partition(":")
     if kind == "user":
@@ -206,14 +206,15 @@ def as_it_stands(actor: str, *, at: datetime, request_id: str = "", ip: str | No
 
 
 def report_leak(key_id: str, *, request_id: str, ip: str | None) -> None:
-    """Record that a token stood in a query string, where proxies and browsers write it down; its secret is not kept.
+    """Record that a token was sent in a query string, where proxies and browsers log it; its secret is not stored.
 
-    Of tokens that exist, once a minute each: anybody can send anything, and the trail keeps it for years.
+    Only for existing tokens, at most once a minute each: anyone can send requests, and the audit trail is kept for
+    years.
     """
     token_id = ApiToken.objects.filter(key_id=key_id).values_list("pk", flat=True).first()
     if token_id is None:
         return
-    since = Now() - LEAK_IS_NOTED_EVERY  # by the clock that dates the rows
+    since = Now() - LEAK_IS_NOTED_EVERY  # by the database clock, which also dates the rows
     leaks = AuditEntry.objects.filter(subject_type="token", subject_id=token_id, action="tokens.leaked")
     if leaks.filter(at__gt=since).exists():
         return

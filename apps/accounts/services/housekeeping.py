@@ -1,4 +1,4 @@
-"""Periodic tasks of several steps: what fails is alerted, and the other steps run all the same."""
+"""Periodic tasks of several steps: a failure of one step raises an alert and does not stop the other steps."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -12,10 +12,10 @@ from lib.task_steps import run_steps
 
 
 def run(task: str, steps: Mapping[str, Callable[[], object]], *, scope: str, at: datetime) -> None:
-    """Run the steps of a task.  One that fails is logged and alerted; its alert is resolved when it succeeds again.
+    """Run the steps of a task.  A failed step is logged and alerted; its alert is resolved when it succeeds again.
 
-    `task` is the name of the Celery task, the keys of `steps` name the steps; both stand in the alert, which goes to
-    people with `scope`.  Steps open their own transactions.  One query beside them while all succeed.
+    `task` is the name of the Celery task, the keys of `steps` name the steps; both appear in the alert, which is
+    addressed to people with `scope`.  Steps open their own transactions.  One further query while all steps succeed.
     """
     outcomes = dict(run_steps(steps))
     for name in (name for name, succeeded in outcomes.items() if not succeeded):

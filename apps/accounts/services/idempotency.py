@@ -19,19 +19,19 @@ from apps.accounts.models import IdempotencyRecord
 from lib.crypto import aad, decrypt, encrypt
 from lib.errors import Code, DomainError
 
-KEPT_FOR: Final = timedelta(days=7)  # interface engines queue for days
+KEPT_FOR: Final = timedelta(days=7)  # interface engines may queue requests for days
 _PURGED_AT_ONCE: Final = 5_000
 
 
 class KeyReused(DomainError):
-    """The key came before with another method, path, body or reach of the token."""
+    """The key was used with a different method, path, body or data scope of the token."""
 
     code = Code.IDEMPOTENCY_KEY_REUSED
     template = _("The Idempotency-Key was used with another request; use a new one.")
 
 
 class KeyInProgress(DomainError):
-    """A request with this key has been running for longer than we wait."""
+    """A request with this key is still running after the maximum wait."""
 
     code = Code.IDEMPOTENCY_IN_PROGRESS
     template = _("A request with this Idempotency-Key is under way; try again.")
@@ -48,7 +48,7 @@ class Answer:
 
 
 def fingerprint_of(*parts: str | bytes) -> bytes:
-    """Digest what has to be equal for two requests to be the same one."""
+    """Return a digest of the parts that have to be equal in a repetition of a request."""
     digest = hashlib.sha256()
     for part in parts:
         raw = part.encode() if isinstance(part, str) else part
@@ -117,7 +117,7 @@ def _answer(record: IdempotencyRecord, fingerprint: bytes) -> Answer:
 
 @transaction.atomic
 def purge(*, at: datetime) -> int:
-    """Delete records older than KEPT_FOR, some thousands at once; answer how many."""
+    """Delete records older than KEPT_FOR, some thousands per call; return how many."""
     old = IdempotencyRecord.objects.filter(created_at__lt=at - KEPT_FOR).order_by("created_at")
     ids = old.values_list("pk", flat=True)[:_PURGED_AT_ONCE]
     return IdempotencyRecord.objects.filter(pk__in=list(ids)).delete()[0]

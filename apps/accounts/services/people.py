@@ -1,4 +1,4 @@
-"""Accounts of people: how the first one comes to be, how somebody gets in for the first time, and how access ends."""
+"""Accounts of people: the first admin, links for the first sign-in, and the end of access."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ from lib.scopes import Scope
 
 
 class EmailTaken(DomainError):
-    """Somebody signs in with this address already."""
+    """Another account has this e-mail address."""
 
     code = Code.DUPLICATE_RESOURCE
     template = _("An account has this e-mail address.")
@@ -39,7 +39,7 @@ class MayNotManageUsers(DomainError):
 
 @transaction.atomic
 def create_admin(*, email: str, name: str, by: Principal) -> User:
-    """Make an admin who has no password yet; `one_time_link` lets them set one.
+    """Create an admin without a password; `one_time_link` lets them set one.
 
     Raises:
         MayNotManageUsers: the caller lacks `users:manage`.
@@ -55,10 +55,10 @@ def create_admin(*, email: str, name: str, by: Principal) -> User:
 
 @transaction.atomic
 def one_time_link(*, user_id: UUID, by: Principal) -> str:
-    """Make the address at which a person sets a password once, within PASSWORD_RESET_TIMEOUT (24 hours).
+    """Return the URL at which a person sets a password once, within PASSWORD_RESET_TIMEOUT (24 hours).
 
-    It dies with its first use, with a newer password and with the next sign-in.  It asks for a second factor no less
-    than any sign-in does.
+    It becomes invalid with its first use, a new password or the next sign-in.  It requires a second factor like any
+    sign-in.
 
     Raises:
         MayNotManageUsers: the caller lacks `users:manage`.
@@ -74,7 +74,7 @@ def one_time_link(*, user_id: UUID, by: Principal) -> str:
 
 @transaction.atomic
 def end_sessions(*, user_id: UUID, by: Principal) -> int:
-    """Sign a person out everywhere; says how many sessions ended.
+    """Sign a person out everywhere; return how many sessions ended.
 
     Raises:
         MayNotManageUsers: the caller lacks `users:manage`.
@@ -89,7 +89,9 @@ def end_sessions(*, user_id: UUID, by: Principal) -> int:
 
 @transaction.atomic
 def reset_second_factors(*, user_id: UUID, by: Principal) -> None:
-    """Remove every second factor of somebody who lost theirs, and sign them out; the next sign-in enrolls anew.
+    """Remove all second factors of a person who lost theirs, and end their sessions.
+
+    The next sign-in enrolls a new second factor.
 
     Raises:
         MayNotManageUsers: the caller lacks `users:manage`.
@@ -104,7 +106,7 @@ def reset_second_factors(*, user_id: UUID, by: Principal) -> None:
 
 @transaction.atomic
 def settle_change(*, user_id: UUID, changed: Iterable[str], by: Principal) -> None:
-    """Make a changed account true everywhere: its sessions end, and an address it gave up signs nobody in.
+    """Apply the consequences of a changed account: end its sessions, and remove sign-in with a former address.
 
     Raises:
         MayNotManageUsers: the caller lacks `users:manage`.
@@ -123,7 +125,7 @@ def _require(by: Principal) -> None:
 
 
 def clear_sessions(*, at: datetime) -> int:
-    """Delete the sessions that are over, and where from and with which browser they were held; say how many."""
+    """Delete expired sessions and their addresses and browsers; return how many sessions."""
     UserSession.objects.filter(last_seen_at__lt=at - timedelta(seconds=settings.SESSION_COOKIE_AGE)).delete()
     return Session.objects.filter(expire_date__lt=at).delete()[0]
 

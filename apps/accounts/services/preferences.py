@@ -1,4 +1,4 @@
-"""How pages are for one person: each for themselves, and nobody else."""
+"""Display preferences of a person; each person sets their own."""
 
 from collections.abc import Collection
 from typing import cast
@@ -22,10 +22,10 @@ def prefer(
     language: str,
     by: Principal,
 ) -> None:
-    """Keep how the caller wants their pages; it holds from their next request on, in every browser.
+    """Save the caller's display preferences; they apply from the next request on, in every browser.
 
-    `twelve_hours` is None for the clock of the organization; `language` one of settings.LANGUAGES, empty: as the
-    browser says.
+    `twelve_hours` None: the clock of the organization.  `language` is one of settings.LANGUAGES, or empty for the
+    language of the browser.
     """
     User.objects.filter(pk=cast(UUID, by.id)).update(
         single_keys=single_keys,
@@ -39,12 +39,12 @@ def prefer(
 
 @transaction.atomic
 def arrange(*, page: str, rows: int, offered: Collection[str], shown: Collection[str], by: Principal) -> None:
-    """Keep how the caller wants a list: rows of a page, and which of the columns that they were offered are shown.
+    """Save the caller's preferences for a list: rows per page, and which of the `offered` columns are shown.
 
-    Columns that they were not offered this time stay as they were.
+    Columns that are not in `offered` keep their setting.
 
     Raises:
-        InvalidInput: none of the columns would be left.
+        InvalidInput: no column would be left.
     """
     left_out = set(offered) - set(shown)
     if left_out and not set(offered) & set(shown):

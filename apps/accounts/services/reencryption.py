@@ -1,7 +1,7 @@
-"""Re-encrypts values of every table under the newest key while the service is running.
+"""Re-encrypt the values of all tables under the newest key while the service is running.
 
-An encrypted column is a BinaryField `<name>_encrypted` whose bytes open with `<table>.<name>.<row id>` (lib/crypto.py);
-besides those there are the TOTP secrets that allauth keeps in JSON.
+An encrypted column is a BinaryField `<name>_encrypted` whose additional authenticated data is `<table>.<name>.<row id>`
+(lib/crypto.py); in addition there are the TOTP secrets that allauth stores in JSON.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,25 +20,26 @@ from lib.access import Principal
 from lib.crypto import aad, decrypt_bytes, encrypt_bytes, key_of, newest_key
 
 SUFFIX: Final = "_encrypted"
-_SEEDS: Final = ("secret", "seed")  # keys of Authenticator.data: of an app's codes, of recovery codes
+# keys of Authenticator.data: the TOTP secret of an app, and the seed of recovery codes
+_SEEDS: Final = ("secret", "seed")
 _UNREADABLE: Final = (KeyError, InvalidTag)
 
-Row = tuple[Any, Any]  # its key, and what it holds
+Row = tuple[Any, Any]  # primary key and stored value
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far one column is."""
+    """Progress of re-encryption in one column."""
 
     column: str
     seen: int = 0
     reencrypted: int = 0
-    # Keys of rows that no key of the ring opens.
+    # Primary keys of rows that no configured key decrypts.
     unreadable: list[Any] = field(default_factory=list)
 
 
 def encrypted_columns() -> list[tuple[type[models.Model], str]]:
-    """List every encrypted column: its model, and its name with the suffix."""
+    """List all encrypted columns: model, and column name with the suffix."""
     return sorted(
         (
             (model, column.name)
@@ -51,12 +52,12 @@ def encrypted_columns() -> list[tuple[type[models.Model], str]]:
 
 
 def reencrypt(*, by: Principal, rows_at_once: int, tell: Callable[[Progress], None]) -> list[Progress]:
-    """Re-encrypt all values once, in batches that each commit; calls `tell` with the progress of each batch.
+    """Re-encrypt all values once, in batches that each commit; call `tell` with the progress after each batch.
 
-    Only values under an earlier key are written, and only where they are still what was read: a change that came
-    between stays.  Neither versions nor times of change move.  Stopped at any point it can be run again, and goes on
-    where something is left.  A model with large rows limits a batch by `REENCRYPTED_AT_ONCE`.  Costs
-    two queries a batch, and an update for each value that is re-encrypted.
+    Writes only values under an earlier key, and only if they are still as read, so that a concurrent change is not
+    overwritten.  Versions and timestamps do not change.  After an interruption, a new run continues with the remaining
+    values.  A model with large rows limits its batches by `REENCRYPTED_AT_ONCE`.  Two queries per batch, and one update
+    per re-encrypted value.
     """
     columns = [_reencrypt_column(model, name, rows_at_once, tell) for model, name in encrypted_columns()]
     columns.append(_go_through(Progress("mfa_authenticator.data"), Authenticator, "data", rows_at_once, tell, _seeds))
@@ -120,7 +121,7 @@ def _go_through(
 
 
 def _batches(model: type[models.Model], name: str, rows_at_once: int) -> Iterator[list[Row]]:
-    """Read a table by its key, so many rows at once; no statement takes longer as the table grows."""
+    """Yield a table in batches ordered by primary key, so that no statement takes longer as the table grows."""
     rows = model._default_manager.order_by("pk").values_list("pk", name)
     batch = list(rows[:rows_at_once])
     while batch:

@@ -1,4 +1,4 @@
-"""Lists as people want to see them: filters kept under a name, for themselves, their role or everybody."""
+"""Saved views: named filters of a list, for the owner, their role or everybody."""
 
 from datetime import datetime
 from typing import Final, cast
@@ -11,17 +11,17 @@ from apps.accounts.models import SavedView, SharedWith, User
 from lib.access import Principal
 from lib.errors import InvalidInput, NotFound
 
-MOST: Final = 30  # of one page and person; more are no help to find one
+MOST: Final = 30  # per page and person; a longer list would be hard to use
 
 
 @transaction.atomic
 def keep(
     *, page: str, name: str, query: str, by: Principal, at: datetime, shared_with: str = SharedWith.NOBODY
 ) -> SavedView:
-    """Keep the filters of a page under a name; one of that name is written over.
+    """Save the filters of a page under a name, replacing a view with that name.
 
     Raises:
-        InvalidInput: the caller has as many as there may be.
+        InvalidInput: the caller has the maximum number of views of the page.
     """
     owner = _locked(by)
     others = SavedView.objects.filter(user_id=owner, page=page).exclude(name=name)
@@ -40,7 +40,7 @@ def change(*, view_id: UUID, name: str, shared_with: str, by: Principal) -> Save
 
     Raises:
         NotFound: the caller has no such view.
-        InvalidInput: another one of theirs of the same page has that name.
+        InvalidInput: another view of theirs for the same page has that name.
     """
     owner = _locked(by)
     view = SavedView.objects.filter(pk=view_id, user_id=owner).first()
@@ -55,7 +55,7 @@ def change(*, view_id: UUID, name: str, shared_with: str, by: Principal) -> Save
 
 @transaction.atomic
 def remove(*, view_id: UUID, by: Principal) -> None:
-    """Forget a view.
+    """Delete a view.
 
     Raises:
         NotFound: the caller has no such view.
@@ -66,7 +66,7 @@ def remove(*, view_id: UUID, by: Principal) -> None:
 
 
 def _locked(by: Principal) -> UUID:
-    """Name the owner; two tabs at once count, and look for a name, one after the other."""
-    owner = cast(UUID, by.id)  # people alone save views
+    """Lock the owner and return their id, so that concurrent requests count views and check names in sequence."""
+    owner = cast(UUID, by.id)  # only people save views
     User.objects.select_for_update().get(pk=owner)
     return owner

@@ -1,4 +1,4 @@
-"""Tell integrators, and those who manage tokens, in time that one is about to expire."""
+"""Notices to integrators and token managers before a token expires."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -16,19 +16,19 @@ from lib.api.fields import instant_text
 from lib.messages import Message
 from lib.scopes import Scope
 
-# Days before the end, most urgent last; its place in the list is the sequence of the event.
+# Days before expiry, most urgent last; the position in the tuple is the sequence of the event.
 NOTICES: Final = (14, 7, 1)
 
 
 def announce(*, at: datetime) -> int:
-    """Tell, by an event and an alert, of every token within 14, 7 or 1 days of its end; answer how many.
+    """Record an event and raise an alert for every token within 14, 7 or 1 days of its expiry; return how many.
 
-    A token that enters several at once (its life is shorter) is announced by the most urgent alone.  Two runs at the
-    same time announce once: the token's row is locked, and an event has a sequence of its own.
+    A token that passes several thresholds at once, because its lifetime is shorter, gets only the most urgent notice.
+    Two concurrent runs send each notice once: the token's row is locked, and sequences of events are unique.
     """
     soon = ApiToken.objects.filter(
         revoked_at__isnull=True,
-        overlap_until__isnull=True,  # it has a successor already
+        overlap_until__isnull=True,  # it has a successor
         client__active=True,
         expires_at__gt=at,
         expires_at__lte=at + timedelta(days=NOTICES[0]),
@@ -64,7 +64,7 @@ def _announce(token_id: UUID, at: datetime) -> bool:
 
 def _alert(token: ApiToken, *, days: int, at: datetime) -> None:
     left = Message(_("%(count)s days"), {"count": days}) if days > 1 else _("a day")
-    alerts.resolve(alert_key(token.pk), at=at)  # the notice before this one
+    alerts.resolve(alert_key(token.pk), at=at)  # the previous notice
     alerts.raise_alert(
         kind="token.expiring",
         severity=Alert.Severity.CRITICAL if days == NOTICES[-1] else Alert.Severity.WARNING,
@@ -80,5 +80,5 @@ def _alert(token: ApiToken, *, days: int, at: datetime) -> None:
 
 
 def alert_key(token_id: UUID) -> str:
-    """Name the alert that a token is about to expire: over when the token is replaced or revoked."""
+    """Return the key of the expiry alert of a token; the alert is resolved when the token is replaced or revoked."""
     return f"token.expiring:{token_id}"

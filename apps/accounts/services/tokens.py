@@ -1,4 +1,4 @@
-"""Issue, rotate and revoke the tokens of API clients."""
+"""Issuing, rotating and revoking tokens of API clients."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -27,9 +27,9 @@ MAX_OVERLAP: Final = timedelta(days=7)
 
 
 class WiderThanIssuer(DomainError):
-    """A token hands on what it has itself, and no more.
+    """A token can issue only tokens with rights that it has itself.
 
-    People with the scope tokens:manage may issue every role: that is their job, and it is audited.
+    People with the scope tokens:manage may issue every role; this is audited.
     """
 
     code = Code.FORBIDDEN
@@ -37,14 +37,14 @@ class WiderThanIssuer(DomainError):
 
 
 class TokenNotLive(DomainError):
-    """The token is revoked, expired or already replaced, so that there is nothing to rotate."""
+    """The token is revoked, expired or already replaced, so it cannot be rotated."""
 
     code = Code.RULE_VIOLATION
     template = _("The token is revoked, expired or already replaced.")
 
 
 class ClientInactive(DomainError):
-    """The API client is switched off."""
+    """The API client is disabled."""
 
     code = Code.RULE_VIOLATION
     template = _("The client is switched off.")
@@ -52,7 +52,7 @@ class ClientInactive(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a token may do, for whom, from where and how long; None of `scopes` or ids is everything."""
+    """The rights, data scope, networks and lifetime of a token; None for scopes or ids: all."""
 
     role: TokenRole
     name: str = ""
@@ -67,7 +67,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A new token and its text, which exists nowhere else."""
+    """A new token and its text, which is not stored."""
 
     token: ApiToken
     text: str = field(repr=False)
@@ -75,15 +75,16 @@ class Issued:
 
 @transaction.atomic
 def issue(*, client_id: UUID | None = None, client_name: str = "", grant: Grant, by: Principal, at: datetime) -> Issued:
-    """Issue a token to a client: by id, by name (made if there is none), or to the caller's own.
+    """Issue a token to a client: by id, by name (created if missing), or to the caller's own client.
 
-    Lives 90 days unless the grant or the client's rotation policy says less.
+    The lifetime is 90 days unless the grant or the client's rotation policy sets a shorter one.
 
     Raises:
         NotFound: there is no such client.
-        ClientInactive: it is switched off.
-        InvalidInput: the grant exceeds its role or the client's policy, names what does not exist, or never works.
-        WiderThanIssuer: the caller is a token and has less.
+        ClientInactive: it is disabled.
+        InvalidInput: the grant exceeds its role or the client's policy, refers to missing records, or would never be
+            valid.
+        WiderThanIssuer: the caller is a token with narrower rights.
     """
     client = _named(client_name) if client_name else _client(client_id or by.client_id)
     if not client.active:
@@ -94,15 +95,15 @@ def issue(*, client_id: UUID | None = None, client_name: str = "", grant: Grant,
 
 @transaction.atomic
 def rotate(*, token_id: UUID, overlap: timedelta = DEFAULT_OVERLAP, by: Principal, at: datetime) -> Issued:
-    """Issue the successor of a token, with the same grant and life; the older one works on for `overlap`.
+    """Issue the successor of a token, with the same grant and lifetime; the older token works for another `overlap`.
 
-    At most two of a line work at once: an overlap that is still running from before ends now.
+    At most two tokens of a line work at the same time: an earlier overlap that is still running ends now.
 
     Raises:
         NotFound: there is no such token.
         TokenNotLive: it is revoked, expired or already replaced.
         InvalidInput: the overlap is longer than 7 days.
-        WiderThanIssuer: the caller is a token and has less than the one it wants to rotate.
+        WiderThanIssuer: the caller is a token with narrower rights than the token to rotate.
     """
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
         raise InvalidInput(
@@ -136,9 +137,9 @@ def rotate(*, token_id: UUID, overlap: timedelta = DEFAULT_OVERLAP, by: Principa
 
 @transaction.atomic
 def revoke(*, token_id: UUID, reason: str, by: Principal, at: datetime) -> ApiToken:
-    """Switch a token off for good.  Revoking it again changes nothing.
+    """Revoke a token permanently.  No-op if it is revoked already.
 
-    Works at once in this process, and in others within API_TOKEN_CACHE_SECONDS.
+    Takes effect immediately in this process, and in others within API_TOKEN_CACHE_SECONDS.
 
     Raises:
         NotFound: there is no such token.
@@ -154,12 +155,12 @@ def revoke(*, token_id: UUID, reason: str, by: Principal, at: datetime) -> ApiTo
 
 
 def settle_client_change(*, client_id: UUID) -> None:
-    """Let a changed client's tokens be judged by what it is now: at once here, elsewhere as after `revoke`."""
+    """Apply a changed client to its tokens: immediately in this process, in others as after `revoke`."""
     transaction.on_commit(lambda: authentication.forget_client(client_id))
 
 
 def _forget_at_commit(token_id: UUID) -> None:
-    """Clear the cache once the change is visible; before, a request could put the old row back."""
+    """Clear the cache after commit; earlier, a concurrent request could cache the old row again."""
     transaction.on_commit(lambda: authentication.forget(token_id))
 
 
@@ -190,7 +191,8 @@ def _check(grant: Grant, client: ApiClient, by: Principal, at: datetime) -> None
         raise InvalidInput("phiLevel", _("%(field)s must not exceed that of the role."), detail_code="exceeds_role")
     for network in grant.allowed_cidrs:
         _check_network(network)
-    _check_issuer(grant, by)  # before asking what exists: the answer would tell an issuer of what it cannot reach
+    # before the checks below, which would reveal to the issuer what exists outside its data scope
+    _check_issuer(grant, by)
     _check_exist("facilityIds", grant.facility_ids, Facility.objects.filter(pk__in=grant.facility_ids or ()).count())
     found = TransportProvider.objects.filter(pk__in=grant.provider_ids or ()).count()
     _check_exist("providerIds", grant.provider_ids, found)

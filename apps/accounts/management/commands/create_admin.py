@@ -9,7 +9,7 @@ from lib.access import system
 
 
 class Command(BaseCommand):
-    """Make an admin and print the link with which they set their password: there are no default accounts."""
+    """Create an admin and print the link at which they set their password: there are no default accounts."""
 
     help = "Make an admin account and print a one-time link, good for 24 hours, at which its owner sets the password."
 

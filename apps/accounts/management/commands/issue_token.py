@@ -1,4 +1,4 @@
-"""Issue the first token, or one at any time from the machine itself."""
+"""Issue the first token, or any other one, from the command line."""
 
 import datetime as dt
 from typing import Any

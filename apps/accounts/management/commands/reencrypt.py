@@ -1,4 +1,4 @@
-"""Re-encrypts all encrypted values under the newest of ENCRYPTION_KEYS."""
+"""Re-encrypt all encrypted values under the newest of ENCRYPTION_KEYS."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from lib.access import system
 
 
 class Command(BaseCommand):
-    """Go through all encrypted columns; may be stopped, and run again, at any time."""
+    """Re-encrypt all encrypted columns.  Can be interrupted and run again at any time."""
 
     help = "Re-encrypt every value under the newest of ENCRYPTION_KEYS, so that earlier ones can be removed."
 

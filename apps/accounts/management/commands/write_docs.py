@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that are made of code."""
+"""Write the pages of docs/ that are generated from the code."""
 
 from pathlib import Path
 from typing import Any
