@@ -1,4 +1,4 @@
-"""Look-ups of riders: read-only, by permission, and every look leaves an audit row that names the riders seen."""
+"""Admin of riders: read-only, by permission; every view is audited with the riders that it showed."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -77,7 +77,7 @@ class AccommodationProfileAdmin(ScopedAdmin[AccommodationProfile]):
     needs_phi = {"driver_notes": Phi.FULL, "dispatcher_notes": Phi.FULL, "rider_weight_lb": Phi.FULL}
 
     def scope(self, rows: Rows, principal: Principal) -> Rows:
-        """Profiles of riders in scope."""
+        """Filter to profiles of riders in the data scope."""
         return rows.filter(rider__in=Rider.objects.visible_to(principal))
 
     def rider_ids_of(self, row: AccommodationProfile) -> Iterable[UUID]:

@@ -1,4 +1,4 @@
-"""How pages name riders and say what they need."""
+"""Names and needs of riders as text for pages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +15,9 @@ from lib.scopes import Scope
 
 
 def rider_name(rider: Rider, by: Principal) -> str:
-    """Name a rider to those who may open the rider's record, by an end of the id to others.
+    """Return the rider's name if the reader may open the rider's record, else the last characters of the id.
 
-    By initials while privacy mode is on: the one place that decides it for pages and their parts.
+    Initials while privacy mode is on: this function decides it for all pages and fragments.
     """
     if may_name(by) and shows_initials():
         return ", ".join(filter(None, (initial(rider.last_name), initial(rider.first_name))))
@@ -25,9 +25,9 @@ def rider_name(rider: Rider, by: Principal) -> str:
 
 
 def whole_name(rider: Rider, by: Principal) -> str:
-    """Name a rider as `rider_name` does without privacy mode: on papers, and where somebody picks a rider.
+    """Return the rider's name like `rider_name`, ignoring privacy mode: for printed pages and for selecting a rider.
 
-    There a wrong person does more harm than a name that is seen.
+    In these places a mistaken identity does more harm than a visible name.
     """
     if not may_name(by):
         return _("Rider …%(end)s") % {"end": str(rider.pk)[-4:]}
@@ -35,12 +35,12 @@ def whole_name(rider: Rider, by: Principal) -> str:
 
 
 def name_beside(name: str) -> str:
-    """Write the name of somebody who stands beside a rider, and may be of the family or the rider; or its initials."""
+    """Return the name of a person shown with a rider, possibly a relative or the rider; initials in privacy mode."""
     return " ".join(filter(None, map(initial, name.split()))) if shows_initials() else name
 
 
 def may_name(by: Principal) -> bool:
-    """Say whether riders are named to this reader."""
+    """Return whether this reader may see names of riders."""
     return by.phi >= Phi.LIMITED and by.has_scope(Scope.RIDERS_READ)
 
 
@@ -51,9 +51,9 @@ def mobility_said(mobility: str) -> str:
 def needs_said(
     needs: Mapping[str, Any], way_back: str | None, companions: Mapping[str, Any], by: Principal
 ) -> list[str]:
-    """Say how a rider moves, and to those who may know, what else takes room or hands.
+    """Return the rider's mobility and, for readers with PHI level FULL, companions and other needs, as texts.
 
-    `needs` in their one shape; `way_back` is the mobility on the way back, None without one.
+    `needs` is a complete accommodation; `way_back` is the mobility on the return trip, None without a return trip.
     """
     said = [mobility_said(needs["mobility"])]
     if way_back is not None and way_back != needs["mobility"]:

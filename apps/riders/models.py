@@ -1,4 +1,4 @@
-"""The people who ride: identity, preferences, and what a vehicle has to be and a driver has to do for them."""
+"""Riders: identity, preferences, and requirements for vehicles and drivers."""
 
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ class ContactPreference(TextChoices):
 
 class RiderQuerySet(models.QuerySet["Rider"]):
     def visible_to(self, principal: "Principal") -> "RiderQuerySet":
-        """Keep the riders of the principal's facilities; a provider sees riders through its rides alone."""
+        """Filter to riders of the principal's facilities; providers see riders only through their rides."""
         if principal.provider_ids is not None:
             return self.none()
         if principal.facility_ids is None:
@@ -46,9 +46,9 @@ class RiderQuerySet(models.QuerySet["Rider"]):
 
 
 class Rider(models.Model):
-    """A person who rides.  Matched by external id only; name and date of birth merely suggest a duplicate.
+    """A person who rides.  Matched only by external id; name and date of birth only suggest a duplicate.
 
-    `home_address` and `saved_places` are Stops in the API's shape (apps/organizations/rules/stops.py says which keys).
+    `home_address` and `saved_places` are stops in the API's shape (keys: apps/organizations/rules/stops.py).
     """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
@@ -78,7 +78,7 @@ class Rider(models.Model):
     facilities = models.ManyToManyField(
         Facility, through="RiderFacility", related_name="riders", verbose_name=_("facilities")
     )
-    # Drivers live in a sibling app: ids, checked as they are written (lib/reference_checks.py).
+    # Drivers are in a sibling app: ids without a foreign key, checked on write (lib/reference_checks.py).
     preferred_driver_ids = ArrayField(
         models.UUIDField(), default=list, blank=True, verbose_name=_("preferred driver ids")
     )
@@ -120,7 +120,7 @@ class Rider(models.Model):
                 | Q(status_until__isnull=True)
                 | Q(status_from__lte=F("status_until")),
             ),
-            # Consent without the moment it was given proves nothing.
+            # Consent without the time at which it was given is no evidence.
             models.CheckConstraint(
                 name="rider_consent_has_moment",
                 condition=~Q(sms_consent="granted") | Q(sms_consent_at__isnull=False),
@@ -129,11 +129,11 @@ class Rider(models.Model):
         indexes = [
             models.Index(fields=["created_at", "id"], name="rider_list"),
             models.Index(Lower("last_name"), Lower("first_name"), "id", name="rider_by_name"),
-            # Typing ahead in a name: LIKE 'smi%' in any locale.
+            # Search by name prefix: LIKE 'smi%' in any locale.
             models.Index(OpClass(Lower("last_name"), name="text_pattern_ops"), name="rider_last_name_prefix"),
             models.Index(OpClass(Lower("first_name"), name="text_pattern_ops"), name="rider_first_name_prefix"),
             models.Index(OpClass(Lower("preferred_name"), name="text_pattern_ops"), name="rider_preferred_name_prefix"),
-            # Who calls from this number: phones @> '[{"number": ...}]'.
+            # Search by phone number: phones @> '[{"number": ...}]'.
             GinIndex(OpClass("phones", name="jsonb_path_ops"), name="rider_by_phone"),
             models.Index(fields=["medicaid_id_index"], name="rider_by_medicaid_id"),
             models.Index(fields=["member_id_index"], name="rider_by_member_id"),
@@ -160,7 +160,7 @@ class RiderFacility(models.Model):
 
 
 class AccommodationProfile(models.Model):
-    """What one rider needs, as of one version.  A change makes the next version; rides keep a snapshot of theirs."""
+    """One version of a rider's needs.  A change adds the next version; rides keep a snapshot of theirs."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     rider = models.ForeignKey(Rider, models.PROTECT, related_name="accommodation_profiles", verbose_name=_("rider"))

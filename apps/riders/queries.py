@@ -1,4 +1,4 @@
-"""Reads over riders.  Every one of them starts from those in reach."""
+"""Queries of riders.  All of them are limited to riders in the caller's data scope."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -25,9 +25,9 @@ POLICY_WINDOW: Final = timedelta(days=90)  # rolling
 
 @dataclass(frozen=True, slots=True)
 class RiderRecord:
-    """A rider with what stands in other tables, as far as the reader may know it.
+    """A rider with related rows, as far as the reader may see them.
 
-    `profile` is None for a rider that no service registered; `facility_ids` are those in the reader's reach.
+    `profile` is None if the row was not created by the service; `facility_ids` are those in the reader's data scope.
     """
 
     rider: Rider
@@ -37,14 +37,14 @@ class RiderRecord:
 
     @property
     def needs(self) -> accommodation.Shape:
-        """What the rider needs; nothing special where nobody has said."""
+        """Return the rider's needs; the defaults if no profile exists."""
         return accommodation.snapshot(self.profile) if self.profile else accommodation.complete({})
 
 
 def riders(*, by: Principal, statuses: Collection[str] | None = None, facility_id: UUID | None = None) -> RiderQuerySet:
-    """List riders in reach, of these statuses, known to this facility; unordered.
+    """List riders in the data scope with these statuses and this facility; unordered.
 
-    A facility out of reach knows nobody: whether a rider goes there is none of the reader's business.
+    A facility outside the data scope has no riders here: the reader may not learn which riders go there.
     """
     rows = Rider.objects.visible_to(by)
     if statuses is not None:
@@ -56,7 +56,7 @@ def riders(*, by: Principal, statuses: Collection[str] | None = None, facility_i
 
 
 def records(found: Sequence[Rider], *, by: Principal) -> list[RiderRecord]:
-    """Complete riders that `by` has found, in their order.  Costs three queries, however many there are."""
+    """Return the records of these riders, in the same order.  Three queries for any number of riders."""
     ids = [rider.pk for rider in found]
     profiles = {row.rider_id: row for row in AccommodationProfile.objects.filter(rider_id__in=ids, current=True)}
     facilities = facility_ids_of(ids, by=by)
@@ -73,12 +73,12 @@ def records(found: Sequence[Rider], *, by: Principal) -> list[RiderRecord]:
 
 
 def record(rider: Rider, *, by: Principal) -> RiderRecord:
-    """Complete one rider.  Costs three queries."""
+    """Return the record of one rider.  Three queries."""
     return records([rider], by=by)[0]
 
 
 def facility_ids_of(rider_ids: Sequence[UUID], *, by: Principal) -> dict[UUID, list[UUID]]:
-    """Answer which facilities know each rider, of those in reach: the others are part of a life `by` has no part in."""
+    """Return the facilities of each rider that are in the data scope; others would reveal more of the rider's life."""
     rows = RiderFacility.objects.filter(rider_id__in=rider_ids)
     if by.facility_ids is not None:
         rows = rows.filter(facility_id__in=by.facility_ids)
@@ -97,12 +97,12 @@ class PolicyStanding:
 
 
 def policy_standings(rider_ids: Collection[UUID], *, by: Principal, at: datetime) -> dict[UUID, PolicyStanding]:
-    """Count how riders have kept to their rides, of those in the reader's reach.  One query.
+    """Count ended rides of riders, and those that count against them, within the reader's data scope.  One query.
 
-    Against a rider count no-shows and cancellations late or at the door that are the rider's fault.  Rides that sustain
-    life are exempt and count on neither side, nor do duplicates and errors of booking.
+    No-shows, and cancellations that are late or at the door, count against the rider if they are the rider's fault.
+    Life-sustaining rides are exempt and not counted at all, and neither are duplicates and booking errors.
 
-    Rides belong to an app above this one: their key to the rider is read backwards, and nothing of theirs imported.
+    The rides app is above this one and is not imported: rides are reached by the reverse relation of the rider.
     """
     ended: dict[str, Any] = {
         "rides__pickup_at__gt": at - POLICY_WINDOW,
@@ -125,9 +125,9 @@ def policy_standings(rider_ids: Collection[UUID], *, by: Principal, at: datetime
 
 
 def rides_to_decide(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
-    """List the rides within reach that a rider has yet to board and by their standing may not have, soonest first.
+    """List a rider's open rides in the data scope that the rider's status does not allow, soonest first.
 
-    Somebody has to decide about each of them.  One query.
+    Only rides that the rider has not boarded.  A person has to decide about each of them.  One query.
     """
     ahead: dict[str, Any] = {"rides__status__in": ("requested", "scheduled", "assigned", "en_route", "arrived")}
     if by.facility_ids is not None:
@@ -138,10 +138,10 @@ def rides_to_decide(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
 
 
 def versions_of(rider_id: UUID, *, by: Principal) -> QuerySet[AccommodationProfile]:
-    """List every version of what a rider needs; unordered.
+    """List all versions of a rider's needs; unordered.
 
     Raises:
-        NotFound: the rider is absent or out of reach.
+        NotFound: the rider does not exist or is outside the data scope.
     """
     if not Rider.objects.visible_to(by).filter(pk=rider_id).exists():
         raise NotFound(_("rider"))
@@ -149,11 +149,11 @@ def versions_of(rider_id: UUID, *, by: Principal) -> QuerySet[AccommodationProfi
 
 
 def search(criteria: Mapping[str, Any], *, by: Principal) -> RiderQuerySet:
-    """Find riders that meet all of `criteria`, in reach; unordered.
+    """Return riders in the data scope that match all of `criteria`; unordered.
 
     name: prefix of first, preferred or last name, or of two of them in either order ("orla can", "canary, or"),
-    whatever the case.  external_id: `{"system", "value"}`.  called: what any system calls them.  phone: one of the
-    rider's own, E.164.  medicaid_id and member_id: the whole code.  date_of_birth: the day.
+    case-insensitive. external_id: `{"system", "value"}`. called: an external id of any system. phone: one of the
+    rider's own, E.164. medicaid_id and member_id: the whole id. date_of_birth: the day.
     """
     found = riders(by=by)
     if name := criteria.get("name"):
@@ -176,11 +176,11 @@ def search(criteria: Mapping[str, Any], *, by: Principal) -> RiderQuerySet:
 
 
 def possible_duplicates(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
-    """List riders in reach who may be the same person: same name and birth date, or same Medicaid id.
+    """List riders in the data scope who may be the same person: same name and birth date, or same Medicaid id.
 
-    A hint for a person to look at, never a match.  At most ten, newest first.
+    A hint for a person to check, never a match.  At most ten, newest first.
     """
-    same = Q(pk__isnull=True)  # nobody
+    same = Q(pk__isnull=True)  # matches no rider
     if rider.date_of_birth is not None:
         same |= Q(
             last=Lower(Value(rider.last_name)),
@@ -194,7 +194,7 @@ def possible_duplicates(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
 
 
 def index_of(code: str, text: str) -> bytes:
-    """Compute the blind index of a code, as in the column `<code>_index`."""
+    """Return the blind index of a code, as in the column `<code>_index`."""
     return blind_index(text, purpose=f"{Rider._meta.db_table}.{code}")
 
 
@@ -206,7 +206,7 @@ def _named(name: str) -> Q:
         words = name.split()
         splits = [(" ".join(words[:cut]), " ".join(words[cut:])) for cut in range(len(words) + 1)]
         splits += [(last, first) for first, last in splits[1:-1]]
-    found = Q(pk__isnull=True)  # nobody: a name of nothing but a comma names no one
+    found = Q(pk__isnull=True)  # matches no rider, for text without a name, such as a comma
     for first, last in splits:
         if first or last:
             found |= _begins(first, last)
@@ -214,7 +214,7 @@ def _named(name: str) -> Q:
 
 
 def _begins(first: str, last: str) -> Q:
-    """Ask for both beginnings, of which one may be ""."""
+    """Return a condition on both prefixes; either may be ""."""
     asked = Q()
     if last:
         asked &= Q(last__startswith=Lower(Value(last)))

@@ -1,8 +1,9 @@
-"""Every write to riders and to what they need.
+"""All writes to riders and their needs.
 
-Drafts and changes are columns of `Rider` by name, and besides: `medicaid_id` and `member_id` as text, `home_address`
-and `saved_places` as stops in the API's shape, `facility_ids`, and `external_ids` of `{"system", "value", "type"}`.
-A draft may hold `accommodation` in the API's shape; of a rider who is known, `set_accommodation` changes it.
+Drafts and changes hold columns of `Rider` by name, and in addition: `medicaid_id` and `member_id` as text,
+`home_address` and `saved_places` as stops in the API's shape, `facility_ids`, and `external_ids` of `{"system",
+"value", "type"}`.  A draft may hold `accommodation` in the API's shape; for an existing rider, `set_accommodation`
+changes it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,19 +33,19 @@ _BESIDE_COLUMNS: Final = ("facility_ids", "external_ids")
 _NEEDS: Final = "accommodation"
 _SEALED: Final = ("medicaid_id", "member_id")
 _DRIVERS: Final = ("preferred_driver_ids", "excluded_driver_ids")
-# Codes that are encrypted have fields of their own; as an external id they would lie open.
+# Ids that are encrypted have their own fields; as external ids they would be stored in plain text.
 _SEALED_TYPES: Final = {"medicaid_id": "medicaidId", "member_id": "memberId"}
 
 
 class OutOfReach(DomainError):
-    """The caller reaches riders through rides alone, and could not see whom it registers."""
+    """The caller sees riders only through rides, and could not see the rider after registering."""
 
     code = Code.FORBIDDEN
     template = _("A caller bound to transport providers cannot register riders.")
 
 
 class SeveralRiders(DomainError):
-    """The external ids belong to more than one rider: a person has to say which it is."""
+    """The external ids belong to more than one rider: a person has to decide which one is meant."""
 
     code = Code.DUPLICATE_RESOURCE
 
@@ -58,7 +59,7 @@ class SeveralRiders(DomainError):
 
 
 class NeedsContradictory(DomainError):
-    """What is said of a rider's needs cannot all be true; the details name each field."""
+    """The rider's needs contradict each other; the details name each field."""
 
     code = Code.VALIDATION_ERROR
 
@@ -68,7 +69,7 @@ class NeedsContradictory(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A new rider, and riders in the caller's reach who may be the same person."""
+    """A new rider, and riders in the caller's data scope who may be the same person."""
 
     rider: Rider
     possible_duplicates: tuple[UUID, ...]
@@ -76,15 +77,15 @@ class Registered:
 
 @transaction.atomic
 def register(*, draft: Mapping[str, Any], by: Principal, at: datetime) -> Registered:
-    """Add a rider with the first version of what they need (nothing special, unless the draft says so).
+    """Add a rider with the first version of their needs (the defaults, unless the draft says otherwise).
 
     The facilities named in the draft may see and book the rider; without any, those the caller is bound to.
 
     Raises:
-        OutOfReach: the caller's reach is bound to providers.
+        OutOfReach: the caller is bound to providers.
         PhiNotPermitted: the draft holds fields above the caller's PHI level.
-        ExternalIdTaken: another rider goes by that name; `existingId` names them if they are in reach.
-        InvalidInput, StopUnusable, NeedsContradictory: a value is out of the question.
+        ExternalIdTaken: another rider has that external id; `existingId` names them if they are in the data scope.
+        InvalidInput, StopUnusable, NeedsContradictory: a value is invalid.
     """
     if by.provider_ids is not None:
         raise OutOfReach
@@ -112,14 +113,14 @@ def register(*, draft: Mapping[str, Any], by: Principal, at: datetime) -> Regist
 
 @transaction.atomic
 def match_or_register(*, draft: Mapping[str, Any], facility_id: UUID | None, by: Principal, at: datetime) -> Rider:
-    """Find the rider that the draft's external ids name, in reach, or register them; for bookings with a rider inline.
+    """Return the rider with the draft's external ids, or register one; for bookings with a rider inline.
 
-    Of a rider that is found nothing is changed, but that `facility_id`, which the caller reaches, knows them from now
-    on.  Locks the rider's row.
+    An existing rider in the data scope is not changed, except that `facility_id`, which is in the caller's data scope,
+    is added to their facilities.  Locks the rider's row.
 
     Raises:
-        SeveralRiders: the external ids name more than one.
-        Everything that `register` raises.
+        SeveralRiders: the external ids belong to more than one rider.
+        All errors of `register`.
     """
     known = [
         organizations.subject_of(SubjectType.RIDER, system=one["system"], value=one["value"])
@@ -138,10 +139,10 @@ def match_or_register(*, draft: Mapping[str, Any], facility_id: UUID | None, by:
 
 
 def lock_named(rider_ids: Iterable[UUID], names: Iterable[Mapping[str, Any]], *, by: Principal) -> None:
-    """Lock riders in reach by id until the transaction ends, for a service that changes something for several.
+    """Lock riders in the data scope, ordered by id, until the transaction ends.
 
-    `names` are external ids (`system` and `value`); ids and names that nobody in reach has are passed over.  Two
-    queries, one without names.
+    For services that change several riders.  `names` are external ids (`system` and `value`); unknown ids and names are
+    ignored.  Two queries, one without names.
     """
     pairs = [(one["system"], one["value"]) for one in names]
     known = organizations.subjects_of(SubjectType.RIDER, pairs) if pairs else set()
@@ -161,14 +162,14 @@ def amend(
 ) -> Rider:
     """Change a rider.
 
-    Lists replace the whole list, objects merge key by key; facilities out of the caller's reach stay as they are.  A
-    status other than active or deceased takes a reason; a new status drops reason and period of the old one.  When
-    nothing is different, nothing is written and the version stays.
+    Lists replace the whole list, objects merge by key; facilities outside the caller's data scope stay.  A status other
+    than active or deceased needs a reason; a new status resets reason and period.  If nothing differs, nothing is
+    written and the version stays.
 
     Raises:
-        NotFound: the rider is absent or out of reach.
-        StaleVersion: the rider changed since the caller read them.
-        PhiNotPermitted, ExternalIdTaken, InvalidInput, StopUnusable: as for `register`.
+        NotFound: the rider does not exist or is outside the data scope.
+        StaleVersion: the rider changed since the caller read it.
+        PhiNotPermitted, ExternalIdTaken, InvalidInput, StopUnusable: see `register`.
     """
     rider = _locked(rider_id, expected_version, by=by)
     disclosure.require_to_write(by.phi, map(_wire, changes))
@@ -197,9 +198,9 @@ def change_status(
     status_until: date | None = None,
     expected_version: int | None = None,
 ) -> Rider:
-    """Say whether a rider may be booked, and why not.
+    """Change whether a rider may be booked, with the reason and period.
 
-    Raises: as `amend`.
+    Raises: see `amend`.
     """
     changes = {"status": status, "status_reason": reason, "status_from": status_from, "status_until": status_until}
     return amend(
@@ -216,17 +217,17 @@ def change_status(
 def set_accommodation(
     *, rider_id: UUID, needs: Mapping[str, Any], by: Principal, at: datetime, expected_version: int | None = None
 ) -> AccommodationProfile:
-    """Make `needs` (the API's shape, whole) the next version of what a rider needs, and answer the one in force.
+    """Save `needs` (the API's shape, whole) as the next version of a rider's needs; return the current version.
 
-    `profile.rider` of the answer is the rider with the version that follows.
+    `profile.rider` of the result is the rider with the new version number.
 
-    The version before stays readable; rides keep the snapshot they were booked with.  Whoever calls this for a rider
-    with rides ahead has to check those again.  Equal needs make no new version.
+    The previous version stays readable; rides keep the snapshot they were booked with.  For a rider with upcoming
+    rides, the caller has to check those again.  Equal needs create no new version.
 
     Raises:
-        NotFound, StaleVersion: as `amend`; the version is the rider's.
+        NotFound, StaleVersion: see `amend`; the version is the rider's.
         PhiNotPermitted: the caller may not see needs.
-        NeedsContradictory: they cannot all be true.
+        NeedsContradictory: they contradict each other.
     """
     rider = _locked(rider_id, expected_version, by=by)
     disclosure.require_to_write(by.phi, [_NEEDS])
@@ -242,7 +243,7 @@ def set_accommodation(
 
 
 def _locked(rider_id: UUID, expected_version: int | None, *, by: Principal) -> Rider:
-    # Not FOR UPDATE: rides being booked refer to the row.
+    # Not FOR UPDATE: it would block bookings, whose foreign key refers to the row.
     rows = Rider.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     rider = rows.filter(pk=rider_id).first()
     if rider is None:
@@ -253,7 +254,7 @@ def _locked(rider_id: UUID, expected_version: int | None, *, by: Principal) -> R
 
 
 def _columns(rider: Rider, draft: Mapping[str, Any], *, by: Principal) -> dict[str, Any]:
-    """Bring the values for columns into their normal form; objects merge into what the rider has, key by key."""
+    """Normalize the values of columns; objects merge into the rider's existing ones, by key."""
     columns = {name: value for name, value in draft.items() if name not in _BESIDE_COLUMNS}
     for name in (*_SEALED, "driver_gender_preference"):
         if name in columns:
@@ -280,7 +281,10 @@ def _columns(rider: Rider, draft: Mapping[str, Any], *, by: Principal) -> dict[s
 
 
 def _apply(rider: Rider, columns: dict[str, Any], *, at: datetime) -> list[str]:
-    """Set the columns and what follows from them; answer the names that are different now, encrypted ones as text."""
+    """Set the columns and those that depend on them; return the names of the changed ones.
+
+    Encrypted columns are named without their suffix.
+    """
     columns = rider_status.completed(columns, status_before=rider.status)
     if columns.get("sms_consent", rider.sms_consent) != rider.sms_consent and not columns.get("sms_consent_at"):
         columns["sms_consent_at"] = None if columns["sms_consent"] == Consent.UNKNOWN else at
@@ -298,7 +302,7 @@ def _apply(rider: Rider, columns: dict[str, Any], *, at: datetime) -> list[str]:
 
 
 def _record_change(rider: Rider, changed: list[str], *, action: str, by: Principal) -> None:
-    """Save what changed, raise the version and leave a row in the trail."""
+    """Save the changed columns, raise the version and add an audit entry."""
     columns = [name for name in changed if name not in (*_BESIDE_COLUMNS, _NEEDS)]
     for name in _SEALED:
         if name in columns:
@@ -316,10 +320,10 @@ def _record_change(rider: Rider, changed: list[str], *, action: str, by: Princip
 
 
 def _facility_ids(wanted: Iterable[UUID] | None, *, before: frozenset[UUID], by: Principal) -> frozenset[UUID]:
-    """Work out which facilities know a rider from now on.
+    """Return the facilities of a rider after the change.
 
     Raises:
-        InvalidInput: one does not exist in reach, or the caller would lose sight of the rider.
+        InvalidInput: one does not exist in the data scope, or the caller could no longer see the rider.
     """
     if wanted is None:
         return before | (by.facility_ids or frozenset())
@@ -375,6 +379,6 @@ def _add_profile(
 
 
 def _wire(name: str) -> str:
-    """Spell a name as the API does."""
+    """Return the API's name of a column."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)

@@ -1,7 +1,7 @@
-"""What a rider needs of vehicle and driver, in the one shape the API shows, profiles are made from and rides keep.
+"""A rider's needs of vehicle and driver, in the shape that the API, profiles and rides share.
 
-The shape (camelCase, every key always present, decimals as JSON numbers) goes `complete` -> `columns` into a profile
-and comes back by `snapshot`; a ride keeps the snapshot, changed for one journey by `overridden`.
+The shape (camelCase, every key always present, decimals as JSON numbers) is made by `complete`, stored in a profile by
+`columns` and read by `snapshot`; a ride keeps the snapshot, changed for that ride by `overridden`.
 """
 
 from collections.abc import Mapping
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 Shape = dict[str, Any]
 
-# Policy of operators, not fact; the numbers are Veyo's.
+# Policy of operators, not fact; the numbers are those of Veyo.
 BARIATRIC_RIDER_OVER_LB: Final = 300
 BARIATRIC_CHAIR_OVER_IN: Final = 32
 BARIATRIC_COMBINED_FROM_LB: Final = 800
 
-# Minutes to get a rider in, and out again, when nobody says otherwise.
+# Default minutes to board a rider, and to unload again.
 SEATED_LOAD_MINUTES: Final = 3
 WHEELCHAIR_LOAD_MINUTES: Final = 8
 STRETCHER_LOAD_MINUTES: Final = 15
 
 _M = Mobility
-# Ride in their own chair, tied down.  A rider who transfers takes a seat, and the folded chair no space.
+# Riders who stay in their own chair, secured.  A rider who transfers takes a seat, and the folded chair takes no space.
 IN_WHEELCHAIR_SPACE: Final = frozenset({_M.WHEELCHAIR, _M.WHEELCHAIR_POWER, _M.WHEELCHAIR_BARIATRIC, _M.RECLINER_CHAIR})
 ON_STRETCHER: Final = frozenset({_M.STRETCHER, _M.STRETCHER_BARIATRIC})
 USES_WHEELCHAIR: Final = IN_WHEELCHAIR_SPACE | {_M.WHEELCHAIR_TRANSFER}
 _BARIATRIC_BY_NAME: Final = frozenset({_M.WHEELCHAIR_BARIATRIC, _M.STRETCHER_BARIATRIC})
 
-# Nested objects, each with the value every key has when nothing is said.
+# Nested objects, each with the default of every key.
 _OBJECTS: Final[dict[str, Shape]] = {
     "chair": {"widthIn": None, "weightLb": None, "provide": False},
     "oxygen": {"uses": False, "litersPerMinute": None, "source": None},
@@ -55,8 +55,8 @@ _FLAT: Final[Shape] = {
     "cognition": Severity.NONE.value,
     "speech": Severity.NONE.value,
     "precautions": Precautions.NONE.value,
-    "loadMinutes": None,  # by mobility
-    "unloadMinutes": None,  # by mobility
+    "loadMinutes": None,  # default: by mobility
+    "unloadMinutes": None,  # default: by mobility
     "equipment": [],
     "driverNotes": "",
     "dispatcherNotes": "",
@@ -86,7 +86,7 @@ KEYS: Final = (
     "driverNotes",
     "dispatcherNotes",
 )
-# Worked out from the other keys; not accepted from outside.
+# Computed from the other keys; not accepted as input.
 COMPUTED: Final = frozenset({"combinedWeightLb", "bariatric"})
 
 
@@ -100,22 +100,22 @@ class Spaces:
 
 
 def default_load_minutes(mobility: str) -> int:
-    """Answer the minutes of getting in; getting out takes as long."""
+    """Return the default minutes for boarding; unloading takes as long."""
     if mobility in ON_STRETCHER:
         return STRETCHER_LOAD_MINUTES
     return WHEELCHAIR_LOAD_MINUTES if mobility in USES_WHEELCHAIR else SEATED_LOAD_MINUTES
 
 
 def combined_weight_lb(*, rider_weight_lb: int | None, chair_weight_lb: int | None) -> int | None:
-    """Add rider and chair: what a lift has to raise.
+    """Add the weight of rider and chair, for the lift's capacity.
 
-    None while the rider's weight is unknown.  A chair nobody weighed counts nothing, so the answer is a lower bound.
+    None while the rider's weight is unknown.  A chair of unknown weight counts 0, so the result is a lower bound.
     """
     return None if rider_weight_lb is None else rider_weight_lb + (chair_weight_lb or 0)
 
 
 def is_bariatric(*, mobility: str, rider_weight_lb: int | None, chair_width_in: Any, combined_lb: int | None) -> bool:
-    """Say whether the ride needs a vehicle and a crew for bariatric riders; unknown measures do not make it so."""
+    """Return whether the ride needs a bariatric vehicle and crew; unknown measures count as small."""
     return (
         mobility in _BARIATRIC_BY_NAME
         or (rider_weight_lb or 0) > BARIATRIC_RIDER_OVER_LB
@@ -125,10 +125,10 @@ def is_bariatric(*, mobility: str, rider_weight_lb: int | None, chair_width_in: 
 
 
 def spaces(mobility: str, companions: Mapping[str, Any] | None = None) -> Spaces:
-    """Count the places of a rider and those who come along.
+    """Return the places that a rider and companions take.
 
-    `companions` holds escorts, attendantsProvided and children (counts) and serviceAnimal (bool), each optional; all
-    of them sit, and the animal takes a place too.
+    `companions` holds escorts, attendantsProvided and children (counts) and serviceAnimal (bool), each optional; all of
+    them take a seat, including the animal.
     """
     with_them = companions or {}
     seats = sum(int(with_them.get(key) or 0) for key in ("escorts", "attendantsProvided", "children", "serviceAnimal"))
@@ -141,9 +141,9 @@ def spaces(mobility: str, companions: Mapping[str, Any] | None = None) -> Spaces
 
 
 def complete(given: Mapping[str, Any]) -> Shape:
-    """Fill what was left out with defaults, and work out the weight of both and the bariatric rule.
+    """Fill in defaults, and compute combined weight and bariatric.
 
-    `given` holds any of `KEYS`; null is the same as left out, and computed keys in it are ignored.
+    `given` holds any of `KEYS`; null means the default, and computed keys are ignored.
     """
     shape = _filled(_FLAT, given)
     for name, empty in _OBJECTS.items():
@@ -152,7 +152,7 @@ def complete(given: Mapping[str, Any]) -> Shape:
         if shape[key] is None:
             shape[key] = default_load_minutes(shape["mobility"])
     if shape["returnMobility"] == shape["mobility"]:
-        shape["returnMobility"] = None  # one way to say "the same"
+        shape["returnMobility"] = None  # the only spelling of "the same mobility"
     shape["equipment"] = list(shape["equipment"])
     chair = shape["chair"]
     chair["widthIn"] = _number(chair["widthIn"])
@@ -169,11 +169,11 @@ def complete(given: Mapping[str, Any]) -> Shape:
 
 
 def overridden(shape: Mapping[str, Any], changes: Mapping[str, Any]) -> Shape:
-    """Change a snapshot for one ride: keys absent stay, nested objects merge key by key, and computed keys follow.
+    """Change a snapshot for one ride: absent keys stay, nested objects merge by key, and computed keys are recomputed.
 
-    A null returns a key, or a whole object, to its default.  Load minutes that were the default of the old mobility
-    become the default of the new one, unless given; who is said to use no oxygen keeps neither its amount nor its
-    source, unless given.
+    A null resets a key, or a whole object, to its default.  Load minutes that were the default of the old mobility
+    become the default of the new one, unless given.  If `oxygen.uses` becomes false, amount and source are dropped,
+    unless given.
     """
     base = complete(shape)
     merged = {**base, **changes}
@@ -189,7 +189,7 @@ def overridden(shape: Mapping[str, Any], changes: Mapping[str, Any]) -> Shape:
 
 
 def problems(shape: Mapping[str, Any], *, path: str = "accommodation") -> list[Detail]:
-    """List what a complete shape says that cannot be; types, ranges and choices are the serializer's to judge."""
+    """List contradictions in a complete shape; the serializer checks types, ranges and choices."""
     oxygen = shape["oxygen"]
     if oxygen["uses"]:
         return []
@@ -205,7 +205,7 @@ def problems(shape: Mapping[str, Any], *, path: str = "accommodation") -> list[D
 
 
 def columns(shape: Mapping[str, Any]) -> Shape:
-    """Turn a complete shape into the columns of `AccommodationProfile` that say what the rider needs."""
+    """Return the columns of `AccommodationProfile` for a complete shape."""
     chair, oxygen, stairs = shape["chair"], shape["oxygen"], shape["stairs"]
     return {
         "mobility": shape["mobility"],
@@ -239,7 +239,7 @@ def columns(shape: Mapping[str, Any]) -> Shape:
 
 
 def snapshot(profile: "AccommodationProfile") -> Shape:
-    """Show a profile in the API's shape; the same dict is what a ride keeps."""
+    """Return a profile in the API's shape; a ride stores the same dict."""
     return complete(
         {
             "mobility": profile.mobility,

@@ -1,4 +1,4 @@
-"""Telephones of a rider and the people around them, in the shapes the API shows and the columns hold."""
+"""Phones and contacts of a rider, in the shapes of the API and of the columns."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -14,7 +14,7 @@ _EMPTY_PERSON: Final = {"name": "", "phone": "", "relation": ""}
 
 
 def normal_phones(phones: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Complete a list of phones, the preferred one first.
+    """Normalize a list of phones, the preferred one first.
 
     Raises:
         InvalidInput: a number is not E.164.
@@ -26,7 +26,7 @@ def normal_phones(phones: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def normal_caregivers(people: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Complete the people who look after a rider, each with `notify`, the event types they want to hear of.
+    """Normalize the caregivers of a rider, each with `notify`, the event types that they are notified of.
 
     Raises:
         InvalidInput: a phone is not E.164.
@@ -38,7 +38,7 @@ def normal_caregivers(people: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
 
 
 def normal_person(person: Mapping[str, Any], *, path: str) -> dict[str, Any]:
-    """Complete a person to call: name, phone, relation.
+    """Normalize a contact person: name, phone, relation.
 
     Raises:
         InvalidInput: there is no name, or the phone is not E.164.

@@ -1,7 +1,7 @@
-"""How much of a rider each PHI level shows: one table for the API, for rides and for pages.
+"""The fields of a rider that each PHI level may see: one table for the API, for rides and for pages.
 
-NONE sees that there is a rider, their standing and how they move; LIMITED also who it is, for billing and
-reconciliation; FULL everything.  A field above the caller's level is left out; asked for by name, it is refused.
+NONE sees that there is a rider, their status and mobility; LIMITED also the identity, for billing and reconciliation;
+FULL everything.  A field above the caller's level is left out, and refused if it is requested by name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from lib.errors import Code, Detail, DomainError
 from lib.messages import Message
 from lib.messages import gettext_lazy as _
 
-# Fields of a rider as the API spells them.
+# API field names of a rider.
 FIELDS: Final[dict[str, Phi]] = {
     "id": Phi.NONE,
     "status": Phi.NONE,
@@ -50,12 +50,12 @@ FIELDS: Final[dict[str, Phi]] = {
     "accommodation": Phi.FULL,
     "accommodationVersion": Phi.FULL,
 }
-# Moves with the rider's rides and not with the version: shown to those alone who ask for it by name.
+# Changes with the rider's rides and not with the version: returned only if requested by name.
 POLICY_STANDING: Final = "policyStanding"
 UNASKED: Final = frozenset(FIELDS) - {POLICY_STANDING}
-# Shown in part to LIMITED, in whole to FULL; written, and searched by, at FULL alone.
+# LIMITED sees a part, FULL the whole; only FULL may write them and search by them.
 MASKED: Final = frozenset({"medicaidId", "memberId"})
-# What a search by each criterion would confirm to the searcher.
+# The PHI level that a search by each criterion needs, because a match confirms the value.
 CRITERIA: Final[dict[str, Phi]] = {
     "name": Phi.LIMITED,
     "externalId": Phi.LIMITED,
@@ -64,7 +64,7 @@ CRITERIA: Final[dict[str, Phi]] = {
     "medicaidId": Phi.FULL,
     "memberId": Phi.FULL,
 }
-# Of the needs that a ride keeps, what a level below FULL may know: enough to count vehicles, not to know a person.
+# The needs on a ride that levels below FULL may see: enough to count vehicles, but nothing personal.
 ACCOMMODATION_BELOW_FULL: Final = ("mobility",)
 
 MASK: Final = "••••"
@@ -72,7 +72,7 @@ SHOWN_OF_MASKED: Final = 4
 
 
 class PhiNotPermitted(DomainError):
-    """Fields were asked for, or written, that the caller's PHI level does not reach; the details name each."""
+    """Requested or written fields exceed the caller's PHI level; the details name each."""
 
     code = Code.PHI_NOT_PERMITTED
 
@@ -90,36 +90,36 @@ class PhiNotPermitted(DomainError):
 
 
 def shown(phi: Phi) -> frozenset[str]:
-    """List the fields of a rider that a level sees."""
+    """Return the fields of a rider that a PHI level may see."""
     return frozenset(field for field, level in FIELDS.items() if level <= phi)
 
 
 def require(phi: Phi, fields: Iterable[str], *, table: Mapping[str, Phi] = FIELDS) -> None:
-    """Refuse fields above the level; names that the table does not know are none of its business.
+    """Refuse fields above the PHI level; names that are not in the table are ignored.
 
     Raises:
-        PhiNotPermitted: names every field that is above the level, and the level it takes.
+        PhiNotPermitted: names every field that is above the level, and the level it needs.
     """
     if above := [field for field in fields if table.get(field, Phi.NONE) > phi]:
         raise PhiNotPermitted(above, table)
 
 
 def require_to_write(phi: Phi, fields: Iterable[str]) -> None:
-    """Refuse to write what the level cannot read whole.
+    """Refuse to write fields that the PHI level cannot read in full.
 
     Raises:
-        PhiNotPermitted: as `require`.
+        PhiNotPermitted: see `require`.
     """
     require(phi, fields, table={**FIELDS, **dict.fromkeys(MASKED, Phi.FULL)})
 
 
 def masked(code: str, phi: Phi) -> str:
-    """Show a government or insurance code: whole at FULL, else its last four characters, and none of a short one."""
+    """Mask a government or insurance id: whole at FULL, else its last four characters; nothing of a short one."""
     if phi >= Phi.FULL or not code:
         return code
     return MASK + (code[-SHOWN_OF_MASKED:] if len(code) >= 2 * SHOWN_OF_MASKED else "")
 
 
 def accommodation(shape: Mapping[str, Any], phi: Phi) -> dict[str, Any]:
-    """Show what a rider needs, to the extent of the level."""
+    """Return the rider's needs as far as the PHI level may see them."""
     return dict(shape) if phi >= Phi.FULL else {key: shape[key] for key in ACCOMMODATION_BELOW_FULL}

@@ -1,4 +1,4 @@
-"""Whether a rider may be booked: the status, its reason and its period."""
+"""The status of a rider, its reason and period, and whether the rider may be booked."""
 
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
@@ -20,13 +20,13 @@ class RiderStatus(TextChoices):
     DECEASED = "deceased", _("Deceased")
 
 
-# A rider that somebody turned away, or set aside, has a right to know why.
+# A rider who cannot be booked has a right to know the reason.
 NEEDS_REASON: Final = frozenset({RiderStatus.INACTIVE, RiderStatus.ON_HOLD, RiderStatus.DO_NOT_BOOK})
 _OF_STATUS: Final[dict[str, Any]] = {"status_reason": "", "status_from": None, "status_until": None}
 
 
 def barred(rider: "Rider", day: date) -> Template | None:
-    """Say why a rider's record allows no ride on that service date; None where it does."""
+    """Return why the rider's record allows no ride on that service date; None if it does."""
     begins, ends = rider.status_from, rider.status_until
     holds = (begins is None or begins <= day) and (ends is None or day <= ends)
     if rider.status == RiderStatus.DECEASED:
@@ -39,14 +39,14 @@ def barred(rider: "Rider", day: date) -> Template | None:
 
 
 def completed(columns: dict[str, Any], *, status_before: str) -> dict[str, Any]:
-    """Drop reason and period of the old status when there is a new one that does not bring its own."""
+    """Reset reason and period when the status changes and no new ones are given."""
     if columns.get("status", status_before) == status_before:
         return dict(columns)
     return {**_OF_STATUS, **columns}
 
 
 def check(rider: "Rider") -> None:
-    """Refuse a status that says too little, or a period that ends before it begins.
+    """Check that reason and period fit the status.
 
     Raises:
         InvalidInput: names `statusReason` or `statusUntil`.

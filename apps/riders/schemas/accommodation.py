@@ -1,4 +1,4 @@
-"""Needs of riders on the wire: strict coming in, explicit going out; rides speak of them in the same shape."""
+"""Serializers of riders' needs: strict input, complete output; rides use the same shape."""
 
 from typing import Any, ClassVar, Final
 

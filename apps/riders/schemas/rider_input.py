@@ -1,4 +1,4 @@
-"""A rider as they come in: for the API of riders, and for rides that are booked with a rider inline."""
+"""Input serializers of riders: for the API of riders, and for rides that are booked with a rider inline."""
 
 import re
 from typing import Any, ClassVar, Final
