@@ -1,4 +1,4 @@
-"""Tables of those who take part: facilities, providers, payers."""
+"""Admin of facilities, transport providers and payers."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from lib.admin import ReadOnlyInline, Rows, ScopedAdmin, ScopedInline, SeenVersi
 
 
 class ZonedAdmin(ScopedAdmin[Any]):
-    """A table with a `timezone` column, chosen from the zones there are."""
+    """Admin of a model with a `timezone` column, which offers the known time zones."""
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "timezone":
@@ -46,7 +46,7 @@ class ContactInline(ScopedInline[Contact, Facility]):
 
 
 class CalendarShiftInline(ReadOnlyInline[CalendarShift, Facility]):
-    """Days that move: rides follow them, so that they are entered, applied and undone where people see which."""
+    """Calendar shifts, read-only here: they move rides, so pages that list these rides enter, apply and undo them."""
 
     model = CalendarShift
     fields = ("from_date", "to_date", "new_chair_time", "offset_minutes", "applies_to", "applied_at", "undone_at")
@@ -100,7 +100,7 @@ class FacilityAdmin(ZonedAdmin):
         return in_words(facility.hours) or "-"
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Write the hours in words for those who only read them."""
+        """Show opening hours as text to people who cannot change them."""
         shown = super().get_fieldsets(request, obj)
         if not self.has_change_permission(request, obj):
             for _title, options in shown:
@@ -112,7 +112,7 @@ class FacilityAdmin(ZonedAdmin):
 
 
 class UnscopedAdmin(ScopedAdmin[Any]):
-    """A table of the operator as a whole: whoever may open it sees all of it."""
+    """Admin of a model without data scope: people who may open it see all rows."""
 
     def scope(self, rows: Rows, principal: Principal) -> Rows:
         return rows

@@ -1,4 +1,4 @@
-"""Who takes part in rides: facilities, transport providers and payers, and how outside systems call our records."""
+"""Facilities, transport providers and payers, and external ids: the ids of records in other systems."""
 
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ def valid_coordinates(name: str) -> models.CheckConstraint:
     return models.CheckConstraint(
         name=name,
         condition=Q(lat__isnull=True, lng__isnull=True)
-        # A comparison with null is unknown, which a constraint lets pass.
+        # A comparison with null is null, which a check constraint accepts.
         | Q(lat__isnull=False, lng__isnull=False, lat__range=(-90, 90), lng__range=(-180, 180)),
     )
 
@@ -68,7 +68,7 @@ def default_escalation_minutes() -> list[int]:
 
 
 class EscalationPolicy(models.Model):
-    """Who hears of a discharge ride without a driver, and when."""
+    """The escalation steps for a discharge ride without a driver."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     name = models.CharField(_("name"), max_length=100, unique=True)
@@ -87,14 +87,14 @@ class EscalationPolicy(models.Model):
 
 class FacilityQuerySet(models.QuerySet["Facility"]):
     def visible_to(self, principal: "Principal") -> "FacilityQuerySet":
-        """Keep the facilities inside the principal's data scope."""
+        """Filter by the principal's data scope."""
         if principal.facility_ids is None:
             return self
         return self.filter(pk__in=principal.facility_ids)
 
 
 class Facility(PostalAddress):
-    """A place of care: it asks for rides, and rides start and end there.
+    """A place of care that requests rides, and where rides start and end.
 
     Minutes are service levels of this facility; the defaults are policy, not fact.
     """
@@ -162,7 +162,7 @@ class Facility(PostalAddress):
 
 
 class Entrance(models.Model):
-    """A door of a facility where riders are met."""
+    """An entrance of a facility where drivers meet riders."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     facility = models.ForeignKey(Facility, models.CASCADE, related_name="entrances", verbose_name=_("facility"))
@@ -196,7 +196,7 @@ class ContactRole(TextChoices):
 
 
 class Contact(models.Model):
-    """Whom to call at a facility, by role."""
+    """A contact person of a facility, by role."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     facility = models.ForeignKey(Facility, models.CASCADE, related_name="contacts", verbose_name=_("facility"))
@@ -219,20 +219,20 @@ class Contact(models.Model):
 
 class CalendarShiftQuerySet(models.QuerySet["CalendarShift"]):
     def visible_to(self, principal: "Principal") -> "CalendarShiftQuerySet":
-        """Keep the moved days of facilities inside the principal's data scope; what they move is no provider's."""
+        """Filter by the principal's facilities; none for providers, whom calendar shifts do not concern."""
         if principal.provider_ids is not None:
             return self.none()
         return self if principal.facility_ids is None else self.filter(facility_id__in=principal.facility_ids)
 
     def in_force(self) -> "CalendarShiftQuerySet":
-        """Keep those that rides follow: applied, and not taken back."""
+        """Filter to shifts that affect rides: applied, and not undone."""
         return self.filter(applied_at__isnull=False, undone_at__isnull=True)
 
 
 class CalendarShift(models.Model):
-    """A day of one facility that moves in a holiday week: data, not a rule.
+    """A day of one facility that moves in a holiday week.
 
-    It is entered and looked over first; rides follow it once it is applied, and until it is undone.
+    It is entered and previewed first; it affects rides from the time it is applied until it is undone.
     """
 
     class AppliesTo(TextChoices):
@@ -285,12 +285,12 @@ class CalendarShift(models.Model):
 
 class TransportProviderQuerySet(models.QuerySet["TransportProvider"]):
     def visible_to(self, principal: "Principal") -> "TransportProviderQuerySet":
-        """Keep the providers inside the principal's data scope."""
+        """Filter by the principal's data scope."""
         return self if principal.provider_ids is None else self.filter(pk__in=principal.provider_ids)
 
 
 class TransportProvider(models.Model):
-    """A company or fleet that drives."""
+    """A company or fleet that transports riders."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     name = models.CharField(_("name"), max_length=200, unique=True)
@@ -311,12 +311,12 @@ class TransportProvider(models.Model):
 
 class HomeBaseQuerySet(models.QuerySet["HomeBase"]):
     def visible_to(self, principal: "Principal") -> "HomeBaseQuerySet":
-        """Keep the home bases of providers inside the principal's data scope."""
+        """Filter to home bases of providers in the principal's data scope."""
         return self if principal.provider_ids is None else self.filter(provider_id__in=principal.provider_ids)
 
 
 class HomeBase(PostalAddress):
-    """Where a provider's vehicles stand overnight and drivers begin."""
+    """A place where a provider's vehicles are parked overnight and drivers start."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     provider = models.ForeignKey(
@@ -339,10 +339,10 @@ class HomeBase(PostalAddress):
 
 
 class Payer(models.Model):
-    """Who pays for rides, and what it wants on paper for each leg (signatures)."""
+    """A payer of rides, and the signatures it requires for each leg."""
 
     class SignatureRule(TextChoices):
-        """Where is signed."""
+        """The stops at which a signature is required."""
 
         NONE = "none", pgettext_lazy("payer signature rule", "None")
         PICKUP = "pickup", _("Pickup")
@@ -350,7 +350,7 @@ class Payer(models.Model):
         BOTH = "both", pgettext_lazy("payer signature rule", "Both")
 
     class Signers(TextChoices):
-        """Whose signature counts at these stops; a facility's stands for the rider's."""
+        """Whose signature is required at these stops; a facility's signature counts as the rider's."""
 
         ANY = "any", _("Any")
         RIDER = "rider", _("Rider")
@@ -385,7 +385,7 @@ class Payer(models.Model):
 
 
 class SubjectType(TextChoices):
-    """Kinds of records that outside systems know by names of their own."""
+    """Kinds of records that have external ids."""
 
     RIDE = "ride", _("Ride")
     TRIP = "trip", _("Trip")
@@ -397,10 +397,10 @@ class SubjectType(TextChoices):
 
 
 class ExternalId(models.Model):
-    """What another system calls one of our records.
+    """The id of a record in another system.
 
-    `system` is the assigning authority; an identifier is unique within it and per kind of record.  No foreign key: it
-    names records of apps above this one, and outlives nothing since nothing is deleted.
+    `system` is the assigning authority; an id is unique within it and per kind of record.  No foreign key, because it
+    refers to records of apps above this one; it cannot become orphaned, because records are not deleted.
     """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
@@ -421,7 +421,7 @@ class ExternalId(models.Model):
         ]
         indexes = [
             models.Index(fields=["subject_type", "subject_id"], name="external_id_of_subject"),
-            # What somebody reads out, whatever system it is of.
+            # Search by an id that a caller reads out, in any system.
             models.Index(fields=["value", "subject_type"], name="external_id_by_value"),
         ]
 

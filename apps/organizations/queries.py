@@ -1,4 +1,4 @@
-"""Reads over facilities and over the names other systems have for our records."""
+"""Queries of facilities and of external ids."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -24,9 +24,9 @@ from lib.messages import Template
 
 
 def facilities(by: Principal) -> FacilityQuerySet:
-    """List the facilities in reach with doors, contacts and calendar shifts; unordered.
+    """List facilities in the data scope with entrances, contacts and calendar shifts; unordered.
 
-    Costs one query, and one each for the three kinds of rows below a facility.
+    One query, and one for each of the three related tables.
     """
     return Facility.objects.visible_to(by).prefetch_related(
         Prefetch("entrances", Entrance.objects.order_by("name", "pk")),
@@ -36,9 +36,9 @@ def facilities(by: Principal) -> FacilityQuerySet:
 
 
 def external_ids_of(subject_type: SubjectType, subject_ids: Collection[UUID]) -> dict[UUID, list[ExternalId]]:
-    """Answer what other systems call each of the records, by system and value; a record without has an empty list.
+    """Return the external ids of each record, by system and value; an empty list for a record without.
 
-    Costs one query.
+    One query.
     """
     found: dict[UUID, list[ExternalId]] = defaultdict(list)
     rows = ExternalId.objects.filter(subject_type=subject_type, subject_id__in=subject_ids)
@@ -48,7 +48,7 @@ def external_ids_of(subject_type: SubjectType, subject_ids: Collection[UUID]) ->
 
 
 def subject_of(subject_type: SubjectType, *, system: str, value: str) -> UUID | None:
-    """Answer which record another system calls so, in reach or not: the caller narrows it to its scope."""
+    """Return the record with this external id, inside or outside the data scope: the caller has to filter by it."""
     return (
         ExternalId.objects.filter(subject_type=subject_type, system=system, value=value)
         .values_list("subject_id", flat=True)
@@ -57,14 +57,14 @@ def subject_of(subject_type: SubjectType, *, system: str, value: str) -> UUID | 
 
 
 def subjects_called(subject_type: SubjectType, ref: str) -> QuerySet[ExternalId, Any]:
-    """Select the records that go by `ref`, `system|value`, or `value` in any system; in reach or not."""
+    """Select records with the external id `ref`, `system|value`, or `value` in any system; regardless of data scope."""
     system, _, value = ref.rpartition("|")
     rows = ExternalId.objects.filter(subject_type=subject_type, value=value)
     return (rows.filter(system=system) if system else rows).values("subject_id")
 
 
 def subjects_of(subject_type: SubjectType, names: Collection[tuple[str, str]]) -> set[UUID]:
-    """Answer which records other systems call by these pairs of system and value, in reach or not.  One query."""
+    """Return the records with these external ids (pairs of system and value), regardless of data scope.  One query."""
     rows = ExternalId.objects.filter(
         subject_type=subject_type,
         system__in={system for system, _ in names},
@@ -75,7 +75,7 @@ def subjects_of(subject_type: SubjectType, names: Collection[tuple[str, str]]) -
 
 
 def place_of(facility: Facility) -> stops.Stop:
-    """Show a facility as the stop at its main door; `stops.at_facility` fills other stops from it."""
+    """Return a facility as the stop at its main entrance; `stops.at_facility` fills other stops from it."""
     return stops.normal(
         {
             "facilityId": facility.pk,
@@ -92,7 +92,7 @@ def place_of(facility: Facility) -> stops.Stop:
 
 
 class StopUnusable(DomainError):
-    """Nobody could find the place: the details name each field."""
+    """The stop has no usable location; the details name each field."""
 
     code = Code.VALIDATION_ERROR
 
@@ -101,12 +101,12 @@ class StopUnusable(DomainError):
 
 
 def settled_stop(given: Mapping[str, Any], *, by: Principal, path: str) -> stops.Stop:
-    """Bring a stop into its normal form, take the address of the facility it names, and check that it can be found.
+    """Normalize a stop, fill in the address of its facility, and check that it can be located.
 
-    `path` is where the stop stands in the request.  Costs one query when a facility is named, two with an entrance.
+    `path` is the position of the stop in the request.  One query if it names a facility, two with an entrance.
 
     Raises:
-        StopUnusable: it has no place, or names a facility out of reach, or a door that is not the facility's.
+        StopUnusable: it has no location, its facility is outside the data scope, or its entrance is not the facility's.
     """
     stop = stops.normal(given)
     if stop["facilityId"] is not None:
@@ -127,6 +127,6 @@ def _unknown(field: str, message: Template) -> Detail:
 
 
 def contacts_of(facility_id: UUID, *, by: Principal) -> list[Contact]:
-    """List whom to call at a facility in reach.  One query."""
+    """List the contacts of a facility in the data scope.  One query."""
     reach = Facility.objects.visible_to(by)
     return list(Contact.objects.filter(facility__in=reach, facility_id=facility_id).order_by("role", "name", "pk"))

@@ -1,6 +1,6 @@
-"""The minutes a facility has agreed on, and what holds where a ride has no facility.
+"""The service levels of a facility, and the defaults for rides without a facility.
 
-The defaults are policy, not fact; they are the column defaults of `Facility`, read from there.
+The defaults are policy, not fact; they are read from the column defaults of `Facility`.
 """
 
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from apps.organizations.models import Facility
 
 @dataclass(frozen=True, slots=True)
 class ServiceLevels:
-    """Minutes, all of them."""
+    """Service levels, all in minutes."""
 
     lead_time_minutes: int
     discharge_target_minutes: int
@@ -29,7 +29,7 @@ DEFAULTS = ServiceLevels(**{name: getattr(Facility(), name) for name in _NAMES})
 
 
 def service_levels(facility: Facility | None) -> ServiceLevels:
-    """Read the facility's own minutes, or the defaults where no facility stands behind a ride."""
+    """Return the facility's own service levels; the defaults if a ride has no facility."""
     if facility is None:
         return DEFAULTS
     return ServiceLevels(**{name: getattr(facility, name) for name in _NAMES})

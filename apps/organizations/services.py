@@ -1,4 +1,4 @@
-"""Every write to facilities, and to the names other systems have for our records."""
+"""All writes to facilities and to external ids."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -29,7 +29,7 @@ from lib.errors import Code, Detail, DomainError, InvalidInput, NotFound, StaleV
 from lib.ids import uuid7
 from lib.messages import FieldName
 
-# The letter on claims that follows from the kind of place; G, dialysis inside a hospital, is for a person to set.
+# The letter on claims that follows from the kind of place; G, dialysis inside a hospital, has to be set by a person.
 MODIFIER_CODE_OF_KIND: Final[dict[str, str]] = {
     FacilityKind.HOSPITAL: "H",
     FacilityKind.DIALYSIS: "J",
@@ -45,7 +45,7 @@ _PARTS: Final = ("entrances", "contacts", "external_ids")
 
 
 class ExternalIdTaken(DomainError):
-    """Another record of the kind already has this name in that system."""
+    """Another record of the same kind has this external id."""
 
     code = Code.DUPLICATE_RESOURCE
 
@@ -57,7 +57,7 @@ class ExternalIdTaken(DomainError):
 
 
 class BoundToFacilities(DomainError):
-    """The caller's reach is a list of facilities: it cannot add one to the list."""
+    """The caller's data scope is a list of facilities, which the caller cannot extend."""
 
     code = Code.FORBIDDEN
     template = _("A caller bound to facilities cannot add one.")
@@ -71,9 +71,9 @@ def create_facility(*, draft: Mapping[str, Any], by: Principal, at: datetime) ->
     `entrances` and `contacts` of columns, and `external_ids` of `{"system", "value", "type"}`.
 
     Raises:
-        BoundToFacilities: the caller could not see what it made.
-        InvalidInput: a value is out of the question; the field is named as the API spells it.
-        ExternalIdTaken: another facility goes by that name.
+        BoundToFacilities: the caller could not see the new facility.
+        InvalidInput: a value is invalid; the field has its API name.
+        ExternalIdTaken: another facility has that external id.
     """
     if by.facility_ids is not None:
         raise BoundToFacilities
@@ -97,17 +97,17 @@ def create_facility(*, draft: Mapping[str, Any], by: Principal, at: datetime) ->
 def amend_facility(
     *, facility_id: UUID, changes: Mapping[str, Any], by: Principal, at: datetime, expected_version: int | None = None
 ) -> Facility:
-    """Change a facility.  `changes` is as `draft` of `create_facility`; lists in it replace the whole list.
+    """Change a facility.  `changes` is like `draft` of `create_facility`; lists in it replace the whole list.
 
-    Entrances and contacts keep their ids where the list gives them; an entrance also where it keeps its name.  When
-    nothing is different, nothing is written and the version stays.
+    Entrances and contacts keep their ids if the list contains them; an entrance also if it keeps its name.  If nothing
+    differs, nothing is written and the version stays.
 
     Raises:
-        NotFound: it is absent or out of reach.
+        NotFound: it does not exist or is outside the data scope.
         StaleVersion: it changed since the caller read it.
-        InvalidInput, ExternalIdTaken: as for `create_facility`.
+        InvalidInput, ExternalIdTaken: see `create_facility`.
     """
-    # Not FOR UPDATE: bookings, which refer to the facility, go on meanwhile.
+    # Not FOR UPDATE: it would block bookings, whose foreign key refers to the facility.
     rows = Facility.objects.visible_to(by).select_for_update(of=("self",), no_key=True)
     facility = rows.filter(pk=facility_id).first()
     if facility is None:
@@ -137,9 +137,9 @@ def amend_facility(
 
 
 def record_event(facility: Facility, *, by: Principal, at: datetime) -> None:
-    """Record the event of the version that a facility has reached, in the transaction that raised it.
+    """Record the event for the current version of a facility, in the transaction that raised the version.
 
-    For the verbs above, and for forms of the admin, which save rows by themselves.  Costs one insert.
+    For the functions of this module, and for admin forms, which save rows directly.  One insert.
     """
     events.record(
         type="facility.created" if facility.version == 1 else "facility.updated",
@@ -160,14 +160,14 @@ def replace_external_ids(
     wanted: Sequence[Mapping[str, Any]],
     in_reach: Callable[[UUID], bool],
 ) -> bool:
-    """Make `wanted` (`system`, `value`, `type` each) what other systems call a record; answer whether that changed.
+    """Replace the external ids of a record by `wanted` (`system`, `value`, `type` each); return whether they changed.
 
-    Runs in the caller's transaction, with the record's row locked.  `in_reach` says whether the caller may learn
-    which record holds a name already.  Costs one query when nothing changes.
+    Runs in the caller's transaction, with the record's row locked.  `in_reach` returns whether the caller may learn
+    which record has an id already.  One query if nothing changes.
 
     Raises:
-        ExternalIdTaken: another record of the kind goes by one of the names.
-        InvalidInput: a name is given twice.
+        ExternalIdTaken: another record of the kind has one of the ids.
+        InvalidInput: an id is listed twice.
     """
     names = [(one["system"], one["value"]) for one in wanted]
     for position, name in enumerate(names):
@@ -197,7 +197,7 @@ def _claim(
 ) -> None:
     system, value, kind = key
     try:
-        with transaction.atomic():  # the unique constraint decides between two who claim at once
+        with transaction.atomic():  # if two records claim an id concurrently, the unique constraint decides
             ExternalId.objects.create(
                 subject_type=subject_type, subject_id=subject_id, system=system, value=value, type=kind
             )
@@ -240,7 +240,7 @@ def _check(facility: Facility) -> None:
 
 
 def _replace_parts(facility: Facility, draft: Mapping[str, Any], by: Principal) -> set[str]:
-    """Write the lists that `draft` holds; answer the names of those that are different now."""
+    """Save the lists in `draft`; return the names of those that changed."""
     changed = set()
     if "entrances" in draft and _replace_entrances(facility, draft["entrances"]):
         changed.add("entrances")
@@ -297,12 +297,12 @@ def _replace_contacts(facility: Facility, wanted: Sequence[Mapping[str, Any]]) -
 def _replace_rows(
     model: type[_Part], held: Mapping[UUID, _Part], rows: Sequence[_Part], *, given: set[UUID], path: str
 ) -> bool:
-    """Make `rows` the only ones; answer whether that is different from those `held`.
+    """Replace the rows `held` by `rows`; return whether they differ.
 
-    Rows that change are taken away and put back under their ids, so that two may swap a unique name.
+    Changed rows are deleted and inserted again with the same ids, so that two rows may swap a unique name.
 
     Raises:
-        InvalidInput: an id in `given` is not one of the facility's, or stands there twice.
+        InvalidInput: an id in `given` is not one of the facility's, or is listed twice.
     """
     seen: set[UUID] = set()
     for position, row in enumerate(rows):

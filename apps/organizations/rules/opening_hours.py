@@ -1,4 +1,4 @@
-"""When a facility is open, in local wall time.
+"""Opening hours of a facility, in local wall time.
 
 Hours are a list of `{"days": ["mon", ...], "opens": "HH:MM", "closes": "HH:MM"}`.  A period that closes at or before
 its opening time closes on the next day; one that opens and closes at the same minute lasts 24 hours.
@@ -15,22 +15,22 @@ Hours = Sequence[Mapping[str, Any]]
 
 
 def closing_at(hours: Hours, *, zone: str, on: dt.date) -> dt.datetime | None:
-    """Answer when the facility that opened on the local date `on` closes for the last time, as an instant in UTC.
+    """Return when the facility that opened on the local date `on` closes for the last time, as an instant in UTC.
 
-    None when it does not open that day, or its hours are not known.  A clock time that is skipped in spring counts
-    as the instant the clocks jumped to; one that comes twice in autumn as the first of the two.
+    None if it does not open that day, or if its hours are unknown.  A clock time that is skipped in spring counts as
+    the instant to which the clocks jumped; an ambiguous one in autumn as the first of the two.
     """
     closings = [_closing_of(period, on=on, zone=zone) for period in hours if DAYS[on.weekday()] in period["days"]]
     return max(closings, default=None)
 
 
 def after_open_time(hours: Hours, length: dt.timedelta, *, zone: str, since: dt.datetime) -> dt.datetime | None:
-    """Answer when the facility has been open for `length`, counted from `since`, as an instant in UTC.
+    """Return when the facility has been open for `length`, counted from `since`, as an instant in UTC.
 
-    None when its hours are not known, or leave less than that within a week.
+    None if its hours are unknown, or if it is open for less than that within a week.
     """
     counted_to, left = since.astimezone(dt.UTC), length
-    first = since.astimezone(ZoneInfo(zone)).date() - dt.timedelta(days=1)  # a night that began the day before
+    first = since.astimezone(ZoneInfo(zone)).date() - dt.timedelta(days=1)  # includes a night that began the day before
     for day in (first + dt.timedelta(days=number) for number in range(9)):
         periods = [period for period in hours if DAYS[day.weekday()] in period["days"]]
         for period in sorted(periods, key=lambda one: str(one["opens"])):
@@ -44,10 +44,10 @@ def after_open_time(hours: Hours, length: dt.timedelta, *, zone: str, since: dt.
 
 
 def local_instant(day: dt.date, clock: dt.time, *, zone: str) -> dt.datetime:
-    """Turn a local date and wall time into an instant in UTC.
+    """Convert a local date and wall time to an instant in UTC.
 
     A time that does not exist (spring) is read with the offset before the jump, as `zoneinfo` does: 02:30 becomes
-    03:30.  A time that comes twice (autumn) is the first one.
+    03:30.  An ambiguous time (autumn) is the first of the two.
     """
     return dt.datetime.combine(day, clock, tzinfo=ZoneInfo(zone)).astimezone(dt.UTC)
 
@@ -55,12 +55,12 @@ def local_instant(day: dt.date, clock: dt.time, *, zone: str) -> dt.datetime:
 def repeated_days(hours: Hours) -> list[int]:
     """List the positions of periods that name a day twice, or that overlap an earlier period of the same day.
 
-    Looks at the day of opening alone: the tail of a night may touch the next day's period.
+    Compares only periods that open on the same day: the end of a night may overlap the next day's period.
     """
     seen: dict[str, list[tuple[str, str]]] = {day: [] for day in DAYS}
     wrong = []
     for position, period in enumerate(hours):
-        # "99:99" sorts after every clock time: such a period lasts beyond midnight.
+        # "99:99" sorts after every clock time: such a period ends after midnight.
         begins, ends = period["opens"], period["closes"] if period["closes"] > period["opens"] else "99:99"
         days = list(period["days"])
         overlaps = any(begins < other_end and other < ends for day in days for other, other_end in seen[day])
@@ -77,7 +77,7 @@ def _closing_of(period: Mapping[str, Any], *, on: dt.date, zone: str) -> dt.date
 
 
 def in_words(hours: Hours) -> str:
-    """Write hours as people read them, each period by its days: `Mon to Fri, 07:00 to 19:00; Sat, 08:00 to 12:00`."""
+    """Format hours as text, each period with its days: `Mon to Fri, 07:00 to 19:00; Sat, 08:00 to 12:00`."""
     return "; ".join(f"{_span(period['days'])}, {period['opens']} to {period['closes']}" for period in hours)
 
 

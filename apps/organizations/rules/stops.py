@@ -1,8 +1,8 @@
-"""A stop: where a ride starts or ends, and where a rider lives.
+"""A stop: the start or end of a ride, or the home of a rider.
 
-One shape everywhere: the API shows it, the columns `pickup`, `dropoff`, `home_address` and `saved_places` hold it, and
-every key is always present.  How to get past a locked door (`accessCode`) comes in with a stop and is sealed
-elsewhere: it never stays in the shape.
+The API and the columns `pickup`, `dropoff`, `home_address` and `saved_places` share one shape, with every key always
+present.  The code for a locked door (`accessCode`) is sent with a stop but stored elsewhere, encrypted: it is never
+part of the shape.
 """
 
 import re
@@ -21,7 +21,7 @@ E164: Final = re.compile(r"\+[1-9][0-9]{6,14}")
 STAIR_EQUIPMENT: Final = ("none", "ramp", "stair_chair")
 ACCESS_CODE: Final = "accessCode"
 
-# Every key of a stop in the order in which it is shown, with its value when nothing is said.
+# Every key of a stop in the order of the output, with its default.
 _EMPTY: Final[Stop] = {
     "facilityId": None,
     "name": "",
@@ -46,7 +46,7 @@ _EMPTY: Final[Stop] = {
 _EMPTY_CONTACT: Final[Stop] = {"name": "", "phone": "", "ext": "", "role": ""}
 KEYS: Final = tuple(_EMPTY)
 CONTACT_KEYS: Final = tuple(_EMPTY_CONTACT)
-# Longest text of each key, in characters.
+# Maximum length of each key, in characters.
 MAX_LENGTHS: Final[dict[str, int]] = {
     "name": 200,
     "addressLine1": 200,
@@ -66,24 +66,24 @@ MAX_LOAD_MINUTES: Final = 240
 
 _ADDRESS_OF_FACILITY: Final = ("name", "addressLine1", "addressLine2", "city", "state", "postalCode", "lat", "lng")
 
-# Keys that say which place it is; a change of one makes it another place.
+# Keys that identify the place; a change of one of them means another place.
 _PLACE: Final = ("facilityId", "addressLine1", "city", "state", "postalCode")
 
 
 def is_e164(phone: str) -> bool:
-    """Say whether `phone` is written as +, country code and number, 7 to 15 digits in all."""
+    """Return whether `phone` is +, country code and number, 7 to 15 digits in total."""
     return E164.fullmatch(phone) is not None
 
 
 def coordinate(degrees: Decimal | float | None) -> float | None:
-    """Round to the six decimals that a place is known by."""
+    """Round to `COORDINATE_DECIMALS`."""
     return None if degrees is None else round(float(degrees), COORDINATE_DECIMALS)
 
 
 def normal(given: Mapping[str, Any]) -> Stop:
-    """Bring a stop into the one shape: every key, ids as text, coordinates as rounded numbers, no access code.
+    """Normalize a stop: every key present, ids as text, coordinates rounded, no access code.
 
-    Null is the same as left out; keys that a stop has not are dropped (the serializer has refused them before).
+    Null means the default; unknown keys are dropped (the serializer has refused them before).
     """
     stop = _filled(_EMPTY, given)
     stop |= {key: coordinate(stop[key]) for key in ("lat", "lng")}
@@ -93,15 +93,15 @@ def normal(given: Mapping[str, Any]) -> Stop:
 
 
 def access_code(given: Mapping[str, Any]) -> str:
-    """Read how to get in, which `normal` leaves out: "" when nothing was said."""
+    """Return the access code of a stop in a request, which `normal` leaves out; "" if there is none."""
     return str(given.get(ACCESS_CODE) or "")
 
 
 def at_facility(stop: Mapping[str, Any], place: Mapping[str, Any]) -> Stop:
-    """Fill a stop's address from the facility it names; what the stop says itself stays.
+    """Fill in a stop's address from its facility; values that the stop has itself stay.
 
-    `place` is the facility as a stop (`Facility` -> `place_of` in queries).  A stop with an address line of its own
-    keeps its whole address: half of one and half of another lead nowhere.
+    `place` is the facility as a stop (`place_of` in queries).  A stop with its own address line keeps its whole
+    address, because a mixture of two addresses would be wrong.
     """
     if stop["addressLine1"]:
         return dict(stop)
@@ -110,10 +110,10 @@ def at_facility(stop: Mapping[str, Any], place: Mapping[str, Any]) -> Stop:
 
 
 def merged(stop: Mapping[str, Any], changes: Mapping[str, Any]) -> Stop:
-    """Change a stop by JSON merge patch; the answer still has to be brought into its normal form.
+    """Change a stop by JSON merge patch; the result still has to be normalized.
 
-    What described the old place goes with it: coordinates and door when any line of the address changes, and the whole
-    address when the facility does, unless the changes bring their own.
+    Details of the old place are reset unless the changes bring their own: coordinates and entrance if any part of the
+    address changes, and the whole address if the facility changes.
     """
     known = dict(stop)
     moved = {key for key in _PLACE if key in changes and changes[key] != known.get(key)}
@@ -127,9 +127,9 @@ def merged(stop: Mapping[str, Any], changes: Mapping[str, Any]) -> Stop:
 
 
 def problems(stop: Mapping[str, Any], *, path: str) -> list[Detail]:
-    """List what keeps a normal stop from being found; lengths, types and choices are the serializer's to judge.
+    """List why a normalized stop cannot be located; the serializer checks lengths, types and choices.
 
-    Asked after `at_facility`, so that a stop at a facility needs no address of its own.
+    Call it after `at_facility`, so that a stop at a facility needs no address of its own.
     """
     found: list[tuple[str, str, Template]] = []
     if not stop["addressLine1"] and (stop["lat"] is None or stop["lng"] is None):

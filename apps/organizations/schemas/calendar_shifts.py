@@ -1,4 +1,4 @@
-"""Calendar shifts of a facility as the API shows them, alone and with their facility."""
+"""Output serializer of calendar shifts of a facility, alone and within the facility."""
 
 from apps.organizations.models import CalendarShift
 from lib.api.serializers import Out

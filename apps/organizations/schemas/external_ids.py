@@ -1,4 +1,4 @@
-"""The shape of what other systems call a record, in and out."""
+"""Serializers of external ids."""
 
 from lib.api import fields
 from lib.api.serializers import In, OutShape

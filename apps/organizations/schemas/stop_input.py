@@ -1,4 +1,4 @@
-"""A stop as it comes in: strict shape, in the spelling in which it is stored."""
+"""Input serializers of stops: strict, with the keys in which stops are stored."""
 
 from decimal import Decimal
 from typing import Any
@@ -21,7 +21,7 @@ class AsShown(In):
     def get_fields(self) -> dict[str, Any]:
         named = super().get_fields()
         for field in named.values():
-            field.source = None  # read and written by the key on the wire
+            field.source = None  # the key in the API is also the key in `validated_data`
         return named
 
 

@@ -1,4 +1,4 @@
-"""A stop as it is shown: every key of what is stored, in its order."""
+"""Output serializers of stops: all stored keys, in their order."""
 
 from typing import Any
 
