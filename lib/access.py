@@ -1,7 +1,7 @@
-"""Who is asking, and what lies inside their reach.
+"""The caller of a request or task, with its scopes, data scope and PHI level.
 
-A `Principal` is made once per request at the door (session, token, command, task) and handed to every query and
-service; querysets narrow themselves by it in `visible_to`, the one choke point of data scope.
+A `Principal` is created once per request at the entry point (session, token, command, task) and passed to every query
+and service.  Querysets filter by it in `visible_to`, the only place that applies the data scope.
 """
 
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Final, Literal
 from uuid import UUID
 
-# What an operation of the API may ask for instead of a scope.
+# Values that an API operation can require instead of a scope.
 PUBLIC: Final = "public"  # no token at all: health, the schema
 ANY_TOKEN: Final = "any token"  # noqa: S105  # a rule, not a secret
 
@@ -26,9 +26,9 @@ class Phi(IntEnum):
 class Principal:
     """The caller of a request or task.
 
-    `facility_ids` and `provider_ids` are the data scope: None reaches all of them, an empty set none.  A ride is in
-    reach when its facility is in `facility_ids` (or that is None) and, where it has a driver, or `provider_ids` alone
-    is set, its provider is in `provider_ids` (or that is None).  One that is offered to a provider is shown to it, too.
+    `facility_ids` and `provider_ids` are the data scope: None means all, an empty set none.  A ride is in the data
+    scope if its facility is in `facility_ids` (or that is None) and, if it has a driver or only `provider_ids` is set,
+    its provider is in `provider_ids` (or that is None).  A ride that is offered to a provider is visible to it, too.
     """
 
     kind: Literal["user", "token", "system"]
@@ -39,13 +39,13 @@ class Principal:
     provider_ids: frozenset[UUID] | None = None
     phi: Phi = Phi.NONE
     client_id: UUID | None = None  # the API client a token belongs to
-    api_version: str = ""  # the one a token is pinned to
+    api_version: str = ""  # the version a token is pinned to
     request_id: str = ""
     ip: str | None = None
 
     @property
     def actor(self) -> str:
-        """Name the caller in events and audit rows: `user:<id>`, `token:<id>` or `system`."""
+        """Return the caller's name for events and audit rows: `user:<id>`, `token:<id>` or `system`."""
         return f"{self.kind}:{self.id}" if self.id is not None else self.kind
 
     def has_scope(self, scope: str) -> bool:
@@ -53,26 +53,26 @@ class Principal:
 
     @property
     def is_bound(self) -> bool:
-        """Say whether the caller reaches some facilities or providers only."""
+        """Return whether the data scope is limited to some facilities or providers."""
         return self.facility_ids is not None or self.provider_ids is not None
 
     def elevated(self, *scopes: str) -> "Principal":
-        """Give the same caller without bounds of reach, and with `scopes` besides.
+        """Return the same caller without a limited data scope, and with additional `scopes`.
 
-        For what the service does by itself because of a change the caller may make: the trail names the caller, and
-        the answer shows them nothing of it.
+        For consequences that the service carries out itself after a change that the caller may make: the audit trail
+        names the caller, and the response shows them nothing of these consequences.
         """
         held = self.scopes if all(map(self.has_scope, scopes)) else self.scopes | frozenset(scopes)
         return replace(self, facility_ids=None, provider_ids=None, scopes=held)
 
 
 class AllScopes(frozenset[str]):
-    """A set that holds every scope: for tasks and commands, which the operator runs."""
+    """A set that contains every scope: for tasks and commands, which the operator runs."""
 
     def __contains__(self, scope: object) -> bool:
         return True
 
 
 def system(name: str = "system") -> Principal:
-    """Make the principal of tasks and commands: it reaches everything, and says so in the actor."""
+    """Return the principal of tasks and commands: all scopes, unlimited data scope, and the actor `system`."""
     return Principal(kind="system", id=None, role=name, scopes=AllScopes(), phi=Phi.FULL)

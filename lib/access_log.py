@@ -9,14 +9,16 @@ from django.conf import settings
 from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 
-_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})  # a caller may type any word
+# a client may send any word as the method
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _log = logging.getLogger("carelane.access")
 
 
 class AccessLogMiddleware:
     """Log every request that was answered; `RequestContextMiddleware` adds the request id and the principal.
 
-    The route, `rides/<uuid:id>`, and not the path, which holds whatever somebody typed; no query, no address.
+    Logs the route, such as `rides/<uuid:id>`, instead of the path, which may contain anything that a user typed; no
+    query string and no address.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

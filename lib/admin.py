@@ -1,7 +1,7 @@
-"""The one base of every table in /admin/: data scope, PHI levels, audit, and nothing personal in an address.
+"""The base of every admin class in /admin/: data scope, PHI levels, audit, and no personal data in URLs.
 
-`ScopedSite` is the seam through which tables learn who asks and leave audit rows; the composition root fills it in
-(config/admin_site.py), because tables of lower apps may not import the app that knows.
+`ScopedSite` is the interface through which admin classes get the principal and write audit rows.  It is implemented in
+config/admin_site.py, because admin classes of lower apps may not import the app that implements it.
 """
 
 from abc import ABC, abstractmethod
@@ -32,17 +32,17 @@ from lib.admin_names import Words, with_names
 from lib.pagination import CappedPaginator
 
 RowT = TypeVar("RowT", bound=models.Model)
-_FILTERING = {"exact", "in", "gte", "lt", "isnull"}  # steps of a lookup that our filters and links are made of
+_FILTERING = {"exact", "in", "gte", "lt", "isnull"}  # lookups that filters and links of the admin use
 ParentT = TypeVar("ParentT", bound=models.Model)
 Rows = models.QuerySet[Any]
 
 
 class ScopedSite(ABC, admin.AdminSite):
-    """An admin site whose tables know the principal behind a request."""
+    """An admin site whose admin classes know the principal of a request."""
 
     @abstractmethod
     def principal_of(self, request: HttpRequest) -> Principal:
-        """Name who is behind the request."""
+        """Return the principal of the request."""
 
     @abstractmethod
     def record(
@@ -55,11 +55,11 @@ class ScopedSite(ABC, admin.AdminSite):
         rider_ids: Iterable[UUID] = (),
         details: dict[str, Any] | None = None,
     ) -> None:
-        """Write one row of the audit trail on behalf of the request."""
+        """Write one audit row on behalf of the request."""
 
 
 class SeenVersionForm(forms.ModelForm[Any]):
-    """A form that carries the version it was filled in from, so that nobody overwrites what they have not seen."""
+    """A form that carries the version it was rendered with, so that a concurrent change is not overwritten unseen."""
 
     seen_version = forms.IntegerField(widget=forms.HiddenInput, required=False)
 
@@ -80,7 +80,7 @@ class SeenVersionForm(forms.ModelForm[Any]):
 
 
 class PostedSearchChangeList(ChangeList):
-    """A list whose search words come in the body of a POST, never in the address."""
+    """A list whose search text is sent in the body of a POST, never in the URL."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: list[str | None] | None = None) -> Rows:
         self.query = request.POST.get(SEARCH_VAR, "").replace("\0", "")[:100] if request.method == "POST" else ""
@@ -89,9 +89,9 @@ class PostedSearchChangeList(ChangeList):
 
 
 class _Choosing(BaseModelAdmin[RowT]):
-    """How fields of tables and of their inlines let people choose: within their scope, with native controls."""
+    """Form fields whose choices are within the principal's data scope, with native date and time inputs."""
 
-    words: ClassVar[Words] = {}  # that other pages have for choices, by column
+    words: ClassVar[Words] = {}  # labels that other pages use for choices, by column
 
     formfield_overrides = {
         models.DateField: {"widget": forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")},
@@ -108,7 +108,7 @@ class _Choosing(BaseModelAdmin[RowT]):
             )
         form_field = super().formfield_for_dbfield(db_field, request, **kwargs)
         for adornment in ("can_add_related", "can_change_related", "can_delete_related", "can_view_related"):
-            # Pop-up windows to edit the other record: a link that loses the form is worse than none.
+            # No pop-up windows to edit the related record.
             if form_field is not None and hasattr(form_field.widget, adornment):
                 setattr(form_field.widget, adornment, False)
         return form_field
@@ -123,7 +123,7 @@ class _Choosing(BaseModelAdmin[RowT]):
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def choices_of(self, field: Any, request: HttpRequest) -> Rows:
-        """Query the records that the field may name, within the person's scope."""
+        """Return the records that the field may refer to, within the principal's data scope."""
         rows: Rows = field.remote_field.model._default_manager.all()
         if hasattr(rows, "visible_to"):
             rows = rows.visible_to(cast(ScopedSite, self.admin_site).principal_of(request))
@@ -131,19 +131,20 @@ class _Choosing(BaseModelAdmin[RowT]):
 
 
 class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
-    """One table of /admin/.
+    """The base of an admin class.
 
-    Subclasses say `scope`, unless the model's manager has `visible_to`; `subject_type` and, where rows tell of riders,
-    `rider_ids_of`; `needs_phi` for columns that want a PHI level; and `read_only` for what only services may move.
+    Subclasses define `scope`, unless the model's manager has `visible_to`; `subject_type` and, if rows contain data of
+    riders, `rider_ids_of`; `needs_phi` for columns that require a PHI level; and `read_only` for models that only
+    services may change.
     """
 
     read_only: ClassVar[bool] = False
     subject_type: ClassVar[str] = ""
     audits_reads: ClassVar[bool] = False
-    # Columns and form fields, by the PHI level that a person needs to see them.
+    # Columns and form fields, with the PHI level required to see them.
     needs_phi: ClassVar[Mapping[str, Phi]] = {}
     search_placeholder: ClassVar[StrOrPromise] = ""
-    # Columns that links of other pages filter by, beside those of `list_filter`.
+    # Columns that links of other pages filter by, in addition to those of `list_filter`.
     linked_filters: ClassVar[tuple[str, ...]] = ()
 
     actions = None
@@ -155,20 +156,20 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
 
     @property
     def site(self) -> ScopedSite:
-        """The site, which takes no tables but these."""
+        """Return the site; admin classes of this type are registered only there."""
         return cast(ScopedSite, self.admin_site)
 
     def scope(self, rows: Rows, principal: Principal) -> Rows:
-        """Keep the rows inside the principal's data scope."""
+        """Filter rows by the principal's data scope."""
         scoped: Rows = rows.visible_to(principal)  # type: ignore[attr-defined]  # managers that lack it override `scope`
         return scoped
 
     def rider_ids_of(self, row: RowT) -> Iterable[UUID]:
-        """List the riders whose data a row shows."""
+        """Return the riders whose data a row shows."""
         return ()
 
     def name_of(self, row: RowT, request: HttpRequest) -> str:
-        """Say what other records call a row to this person: what names people only to those who may open the row."""
+        """Return the row's label on other records: names of people only for users who may open the row."""
         return str(row)
 
     # Rights
@@ -188,7 +189,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         return self.scope(super().get_queryset(request), self.site.principal_of(request))
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> RowT | None:
-        """Fetch a row in scope; locked when it is about to be saved, so that two forms cannot pass each other."""
+        """Return a row in the data scope, locked if it is about to be saved, so that saves are serialized."""
         row = super().get_object(request, object_id, from_field)
         if row is not None and request.method == "POST" and not self.read_only:
             type(row)._default_manager.select_for_update(of=("self",)).get(pk=row.pk)
@@ -199,7 +200,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         return PostedSearchChangeList
 
     def permitted(self, names: Iterable[Any], request: HttpRequest) -> list[Any]:
-        """Keep the columns that the person may see."""
+        """Return the columns that the principal may see."""
         level = self.site.principal_of(request).phi
         return [name for name in names if level >= self.needs_phi.get(name, Phi.NONE)]
 
@@ -208,7 +209,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         return with_names(shown, self.model, self.site, request, linked=False, words=self.words)
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> list[Any]:
-        """Find the columns that link to their row among those that stand in the place of names."""
+        """Return the columns that link to their row, including the ones that replace foreign keys and choices."""
         links = super().get_list_display_links(request, list_display) or ()
         return [column for column in list_display if column in links or str(column) in links]
 
@@ -218,12 +219,12 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         return [name for name in fields if level >= self.needs_phi.get(name.partition(LOOKUP_SEP)[0], Phi.NONE)]
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Give filters by other records their scope; `list_filter` holds names of columns alone."""
+        """Replace relational filters by filters within the data scope; `list_filter` contains only column names."""
         named = cast(Iterable[str], super().get_list_filter(request))
         return [self._filter_by(self.opts.get_field(name)) for name in named]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Filter by the columns meant for it alone: any other would tell its value to who tries often enough."""
+        """Allow only filters by the listed columns: filtering by any other column would reveal its values by trial."""
         column, *steps = lookup.split(LOOKUP_SEP)
         if steps[:1] == ["id"]:
             steps = steps[1:]
@@ -244,7 +245,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         return [(title, options) for title, options in shown if options["fields"]]
 
     def get_inlines(self, request: HttpRequest, obj: RowT | None) -> Any:
-        """Show what hangs on the record; one that is about to be added has only rows to fill in."""
+        """Return the inlines of a record; when adding a record, only the editable ones."""
         inlines = super().get_inlines(request, obj)
         return inlines if obj is not None else [one for one in inlines if not issubclass(one, ReadOnlyInline)]
 
@@ -278,7 +279,10 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show who changed a row; refused before the row is looked for, so that the refusal does not tell of it."""
+        """Show the history of a row.
+
+        Checks the permission before the look-up, so that the response does not reveal whether the row exists.
+        """
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         response: Any = super().history_view(request, object_id, extra_context)
@@ -287,15 +291,15 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         return cast(HttpResponse, response)
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> HttpResponse:
-        """Answer 404 for what is absent or out of scope; Django would redirect with the key in a message."""
+        """Raise 404 for a row that is absent or out of scope; Django would redirect with the key in a message."""
         raise Http404
 
     # Writing
 
     def save_model(self, request: HttpRequest, obj: RowT, form: Any, change: bool) -> None:
-        """Save what the form changed, raise the version by one, and leave an audit row with the names of the fields."""
+        """Save the changed fields, raise the version by one, and write an audit row with the names of the fields."""
         if change and _has_field(type(obj), "version"):
-            obj.version += 1  # type: ignore[attr-defined]  # asked for in the line above
+            obj.version += 1  # type: ignore[attr-defined]  # checked in the line above
         super().save_model(request, obj, form, change)
         self.site.record(
             request,
@@ -321,7 +325,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         self.record_event(request, form.instance)
 
     def record_event(self, request: HttpRequest, row: RowT) -> None:
-        """Record that a row was added or changed, in the transaction of the form; of tables that integrators follow."""
+        """Record an event of the change, in the transaction of the form; overridden for models with public events."""
 
     def _filter_by(self, column: Any) -> Any:
         if column.is_relation:
@@ -333,8 +337,8 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
 
     @property
     def _topic(self) -> str:
-        """Name the table in audit actions, as the API does: `drivers.update`."""
-        with override(settings.LANGUAGE_CODE):  # whoever looks: it is stored
+        """Return the model's name in audit actions, as in the API: `drivers.update`."""
+        with override(settings.LANGUAGE_CODE):  # stored, so independent of the user's language
             return str(self.opts.verbose_name_plural).replace(" ", "_").lower()
 
     def _record_read(
@@ -352,7 +356,7 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
 
 
 class NamedFieldsFormSet(forms.BaseInlineFormSet[Any, Any, Any]):
-    """Rows whose fields say their names to screen readers: a table's column heads are no labels."""
+    """A formset that labels its fields for screen readers: the column headers of a table are not labels."""
 
     def add_fields(self, form: forms.ModelForm[Any], index: int | None) -> None:
         super().add_fields(form, index)
@@ -362,7 +366,7 @@ class NamedFieldsFormSet(forms.BaseInlineFormSet[Any, Any, Any]):
 
 
 class ScopedInline(_Choosing[RowT], admin.TabularInline[RowT, ParentT]):
-    """Rows that belong to the record above them; its scope is theirs."""
+    """Rows that belong to a parent record and share its data scope."""
 
     extra = 0
     show_change_link = False
@@ -375,7 +379,7 @@ class ScopedInline(_Choosing[RowT], admin.TabularInline[RowT, ParentT]):
 
 
 class ReadOnlyInline(ScopedInline[RowT, ParentT]):
-    """Rows beneath a record that only services write."""
+    """Rows of a parent record that only services write."""
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         names = super().get_fields(request, obj)

@@ -1,4 +1,4 @@
-"""Buttons of a record in /admin/: each is its own POST address, checks its own permission and calls one service."""
+"""Action buttons of a record in /admin/: each has its own POST URL, checks its permission and calls one service."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ Text = str | Promise
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """What a person may have done to one record.
+    """An action on one record.
 
-    `act` names the admin's method that makes the service call; it answers the sentence that tells what happened, or a
-    page of its own.  `warning` is read before the button can be pressed; `asks_reason` adds a required line of text.
+    `act` is the name of the admin's method that calls the service; it returns a message that reports the result, or a
+    page.  `warning` is shown beside the button; `asks_reason` adds a required text field.
     """
 
     name: str
@@ -36,13 +36,13 @@ class Button:
 
 
 class ButtonedAdmin(ScopedAdmin[RowT]):
-    """A table whose records have buttons; each needs the right to change the table."""
+    """An admin class whose records have action buttons; each requires the permission to change the model."""
 
     buttons: ClassVar[tuple[Button, ...]] = ()
     change_form_template = "admin/buttoned_change_form.html"
 
     def may_press(self, request: HttpRequest) -> bool:
-        """Whether the person may press buttons here; tables that are read-only otherwise still have them."""
+        """Return whether the user may use the buttons; an admin class that is read-only otherwise may have them."""
         return bool(request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}"))
 
     def get_urls(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Filters beside the lists of /admin/: within the scope of who looks, and in words as people read them."""
+"""Filters of lists in /admin/: within the user's data scope, with readable labels."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from django.utils.text import capfirst
 
 
 class ScopedRelatedFilter(RelatedFieldListFilter):
-    """A filter of a list by other records: it names those in the person's scope, where Django names all there are."""
+    """A filter by related records within the user's data scope; Django would list all of them."""
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         return [(row.pk, str(row)) for row in model_admin.choices_of(field, request)]
 
 
 class SpokenValuesFilter(AllValuesFieldListFilter):
-    """A filter by the words that a column holds: as people read them, and without a nameless one for no word."""
+    """A filter by the values of a text column, with readable labels and without an unnamed entry for empty values."""
 
     def choices(self, changelist: Any) -> Any:
         for choice in super().choices(changelist):
@@ -24,7 +24,7 @@ class SpokenValuesFilter(AllValuesFieldListFilter):
 
 
 class SpokenChoicesFilter(ChoicesFieldListFilter):
-    """A filter by choices, in the words of their column; they begin with a capital letter."""
+    """A filter by choices, with the column's labels, capitalized."""
 
     def __init__(self, field: Any, request: Any, params: Any, model: Any, model_admin: Any, field_path: Any) -> None:
         super().__init__(field, request, params, model, model_admin, field_path)

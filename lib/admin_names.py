@@ -1,7 +1,7 @@
-"""Columns of /admin/ that name another record: as people call it, and as a link for those whom it lets in.
+"""Columns of /admin/ that show related records by name, with a link for users who may open them.
 
-Django shows `str(row)`, which is an id wherever a row tells of a person, and links it for everybody.  The words of
-choices, which are written for the middle of a sentence, begin with a capital letter in a column.
+Django shows `str(row)`, which is an id for records about persons, and links it for all users.  Labels of choices are
+written for the middle of a sentence and are capitalized here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,12 +16,12 @@ from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-Words = Mapping[str, Mapping[str, str | Promise]]  # of columns, by the values they hold
+Words = Mapping[str, Mapping[str, str | Promise]]  # by column and stored value
 
 
 @dataclass(frozen=True, slots=True)
 class _InPlace:
-    """A read-only column or field of `model`, in the place of its own column `key` and under its name."""
+    """A read-only column or field of `model` that replaces the column `key` and has its name."""
 
     model: type[Model]
     key: str
@@ -40,7 +40,7 @@ class _InPlace:
 
 @dataclass(frozen=True, slots=True)
 class NamedRecord(_InPlace):
-    """In the place of a foreign key: what people call the record that it points to."""
+    """Replaces a foreign key: the name of the related record."""
 
     linked: bool
     site: AdminSite = field(compare=False)
@@ -60,7 +60,7 @@ class NamedRecord(_InPlace):
 
 @dataclass(frozen=True, slots=True)
 class SpokenChoice(_InPlace):
-    """In the place of a column that has choices: the words of the one that was made."""
+    """Replaces a column with choices: the label of the value."""
 
     words: Mapping[str, str | Promise] = field(compare=False)
 
@@ -76,9 +76,9 @@ class SpokenChoice(_InPlace):
 def with_names(
     names: Iterable[Any], model: type[Model], site: AdminSite, request: HttpRequest, *, linked: bool, words: Words
 ) -> list[Any]:
-    """Put named records in the place of foreign keys, and spoken words in that of choices; several may share a line.
+    """Replace foreign keys by names of records and choices by labels; an entry may be a group of fields on one line.
 
-    `words` stand for the labels of choices that other pages call something else.
+    `words` overrides labels of choices for which other pages use a different label.
     """
 
     def named(name: Any) -> Any:

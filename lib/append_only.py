@@ -1,8 +1,8 @@
-"""Tables that only grow: the SQL that makes the database refuse everything but inserts."""
+"""Append-only tables: SQL that makes the database refuse everything but inserts."""
 
 from django.db.migrations.operations import RunSQL
 
-# A test database is emptied between tests that commit; nothing else may TRUNCATE.
+# Tests that commit truncate the tables of the test database; TRUNCATE is refused everywhere else.
 _FUNCTION = """
 CREATE OR REPLACE FUNCTION refuse_to_alter_history() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -15,7 +15,7 @@ END $$;
 
 
 def append_only(table: str) -> RunSQL:
-    """Build the migration operation that turns `table` insert-only: UPDATE, DELETE and TRUNCATE raise."""
+    """Return the migration operation that makes `table` append-only: UPDATE, DELETE and TRUNCATE raise an error."""
     return RunSQL(
         sql=f"""{_FUNCTION}
             CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE ON {table}
@@ -28,10 +28,10 @@ def append_only(table: str) -> RunSQL:
 
 
 def only_for_owner(table: str, *rights: str) -> RunSQL:
-    """Build the migration operation that takes `rights` on a table from every role but its owner.
+    """Return the migration operation that revokes `rights` on a table from all roles except its owner.
 
-    deploy/roles.sql gives the role that serves the same rights on every table, as it comes to be.  Cannot be undone:
-    who had which rights is not kept.
+    deploy/roles.sql grants the service's role the same rights on every new table.  Not reversible, because the revoked
+    rights are not stored.
     """
     return RunSQL(
         sql=f"""

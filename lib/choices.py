@@ -1,4 +1,4 @@
-"""Choices whose labels are texts for people.  Rules import them from here: they may not import Django."""
+"""Choices with translatable labels.  Rules import them from here, because they may not import Django."""
 
 from django.db.models import TextChoices
 

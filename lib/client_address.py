@@ -1,4 +1,4 @@
-"""The address of the caller, as far as it can be trusted."""
+"""The IP address of the client, as far as it can be trusted."""
 
 import ipaddress
 
@@ -7,10 +7,10 @@ from django.http import HttpRequest
 
 
 def address_of(request: HttpRequest) -> str | None:
-    """Find the client's IP address: the peer, or the hop that the outermost of our own proxies saw.
+    """Return the client's IP address: the peer, or the address that the operator's outermost proxy saw.
 
-    X-Forwarded-For grows to the right and everything left of our proxies' entries is the client's invention, so it is
-    counted TRUSTED_PROXY_COUNT entries from the right.  None when there are fewer, or for a Unix socket.
+    Proxies append to X-Forwarded-For, and everything to the left of the operator's proxies can be forged by the client;
+    the address is the entry TRUSTED_PROXY_COUNT from the right.  None if there are fewer entries, or for a Unix socket.
     """
     proxies: int = settings.TRUSTED_PROXY_COUNT
     if proxies == 0:
@@ -29,7 +29,7 @@ def _plain(text: str) -> str | None:
 
 
 def is_within(address: str | None, networks: list[str]) -> bool:
-    """Whether the address lies in one of the networks (CIDR); an unknown address lies in none."""
+    """Return whether the address is in one of the networks (CIDR); False for an unknown address."""
     if address is None:
         return False
     found = ipaddress.ip_address(address)

@@ -1,6 +1,6 @@
-"""The time of day as its reader writes it: of 24 hours, or of twelve for whoever prefers that.
+"""The time of day in the reader's preferred format: 24 or 12 hours.
 
-The door of a request says which; tasks, mails and commands write it as the organization does (CLOCK_HOURS).
+The entry point of a request sets it; tasks, mails and commands use the format of the organization (CLOCK_HOURS).
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,10 @@ _twelve: ContextVar[bool | None] = ContextVar("twelve_hours", default=None)
 
 @contextmanager
 def twelve_hours(wanted: bool | None) -> Iterator[None]:
-    """Have clocks of this thread or task show twelve hours meanwhile, or 24; None: as the organization does."""
+    """Set the clock format of this thread or task within the block.
+
+    True: 12 hours; False: 24 hours; None: the format of the organization (CLOCK_HOURS).
+    """
     before = _twelve.set(wanted)
     try:
         yield
@@ -30,12 +33,12 @@ def shows_twelve_hours() -> bool:
 
 
 def twelve_hours_are_usual() -> bool:
-    """Say which clock holds for whoever has not chosen one."""
+    """Return whether the organization's default is the 12-hour clock."""
     return bool(settings.CLOCK_HOURS == 12)
 
 
 def clock(at: datetime | time, *, seconds: bool = False) -> str:
-    """Write a time of day as it stands, such as 14:30 or 2:30 PM: the caller has brought it into its zone."""
+    """Format a time of day, such as 14:30 or 2:30 PM, without converting it to another time zone."""
     rest = f"{at.minute:02}:{at.second:02}" if seconds else f"{at.minute:02}"
     if not shows_twelve_hours():
         return f"{at.hour:02}:{rest}"

@@ -20,7 +20,7 @@ LEASE_SECONDS: Final = 60
 class Slot:
     """One of the concurrent requests of an owner, until `release` or the end of its lease."""
 
-    key: str  # "" if the cache did not answer
+    key: str  # "" if the cache did not respond
     ends: float  # seconds since the epoch
 
     def release(self) -> None:
@@ -32,10 +32,10 @@ class Slot:
 def acquire(owner: str, *, of: int) -> Slot | None:
     """Acquire one of the `of` slots of an owner; None if all are taken.
 
-    Slots are keys of the cache `throttles`, made by `add`, which is atomic within a process and on a shared server.
-    They expire, so that a process that dies leaves none behind.  Costs one round trip, and one more for each slot that
-    is taken; the search starts at a random slot, so that those are few.  While the cache does not answer, nothing is
-    limited.
+    Slots are keys of the cache `throttles`, created by `add`, which is atomic within a process and on a shared server.
+    They expire, so that a crashed process leaves none behind.  One round trip to the cache, and one more for each slot
+    that is taken; the search starts at a random slot, so that these are few.  While the cache does not respond, nothing
+    is limited.
     """
     cache = caches["throttles"]
     ends, first = time.time() + LEASE_SECONDS, random.randrange(of)  # noqa: S311  # no secret

@@ -1,4 +1,4 @@
-"""Forms of pages: choices that depend on who asks, and refusals of services said by the field they are about."""
+"""Forms of console pages: choices that depend on the user, and service errors shown at the affected field."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -12,13 +12,16 @@ from lib.errors import DomainError
 
 
 def choose(form: forms.Form, name: str, rows: Iterable[tuple[Any, str]], *, first: Any = None) -> None:
-    """Offer rows (id and name) in a field; `first` is what choosing none of them is called."""
+    """Set the choices of a field to rows (id and label).
+
+    `first` is the label of the empty choice; None: there is no empty choice.
+    """
     choices = [(str(pk), label) for pk, label in rows]
     cast(forms.ChoiceField, form.fields[name]).choices = choices if first is None else [("", first), *choices]
 
 
 class Ticks(forms.CheckboxSelectMultiple):
-    """Boxes to tick.  An address names what is ticked one by one, as browsers do, or with commas between."""
+    """Checkboxes; the URL may repeat the parameter for each value, as browsers do, or separate values by commas."""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
         texts: list[str] = data.getlist(name)
@@ -26,7 +29,7 @@ class Ticks(forms.CheckboxSelectMultiple):
 
 
 class Several(forms.MultipleChoiceField):
-    """Some of what is offered; none of them asks for all, which is called `whole`."""
+    """A multiple choice in which no selection means all; `whole` is the label for all."""
 
     widget = Ticks
 
@@ -36,10 +39,10 @@ class Several(forms.MultipleChoiceField):
 
 
 class ListFilter(forms.Form):
-    """What of a list is shown; all of it stands in the address."""
+    """The filter of a list; all of its values are in the URL."""
 
     def known(self) -> dict[str, str]:
-        """Say what is asked for as addresses do: fields of the form alone, and of them what holds and is not empty."""
+        """Return the filter's query parameters: only fields of the form, with valid and non-empty values."""
         self.is_valid()
         return {name: _spelled(value) for name, value in self.cleaned_data.items() if value}
 
@@ -49,21 +52,21 @@ def _spelled(value: Any) -> str:
 
 
 def spoken(choices: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
-    """Begin the labels of choices with a capital letter, as whatever begins a line; lazy ones stay so."""
+    """Capitalize the labels of choices, for use at the start of a line; lazy labels stay lazy."""
     return [(str(value), capfirst(label)) for value, label in choices]
 
 
 def day_field(label: Any, *, since: date = date(2000, 1, 1), **options: Any) -> forms.DateField:
-    """Ask for a day.  Arithmetic with days and zones overflows where the calendar ends."""
+    """Return a date field, bounded so that arithmetic with dates and time zones cannot overflow."""
     bounds = [MinValueValidator(since), MaxValueValidator(date(2199, 12, 31))]
     widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     return forms.DateField(label=label, widget=widget, validators=bounds, **options)
 
 
 def put_on(form: forms.Form, refusal: DomainError, names: Mapping[str, str]) -> None:
-    """Add the messages of an error to a bound form; `names` are the form's fields by their names in the API.
+    """Add the messages of an error to a bound form; `names` maps API field names to form fields.
 
-    Messages contain the labels of fields in place of their names in the API.
+    Messages contain the labels of fields in place of their API names.
     """
     labels = {wire: str(form.fields[name].label) for wire, name in names.items() if name in form.fields}
     details = [detail for detail in refusal.details if detail.field in names]

@@ -1,9 +1,9 @@
-"""Which of its constraints the database enforced when it refused a row."""
+"""The name of the constraint that a database error violated."""
 
 from django.db import IntegrityError
 
 
 def constraint_of(refusal: IntegrityError) -> str:
-    """Read the name of the violated constraint from the driver's diagnostics, or "" where there is none."""
+    """Return the name of the violated constraint from the driver's diagnostics; "" if there is none."""
     diagnostics = getattr(refusal.__cause__, "diag", None)
     return getattr(diagnostics, "constraint_name", None) or ""

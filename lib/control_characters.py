@@ -1,10 +1,10 @@
-"""Characters that are commands to a terminal or a protocol, such as the line break that ends a header of a mail."""
+"""Control characters, such as the line break that ends a mail header."""
 
 import unicodedata
 
 
 def has_control(text: str, *, but: str = "") -> bool:
-    """Say whether there is one in a text, besides those of `but`."""
-    if text.isprintable():  # most texts are, and need no second look
+    """Return whether a text contains a control character that is not in `but`."""
+    if text.isprintable():  # true for most texts; skips the slower check
         return False
     return any(unicodedata.category(char) == "Cc" and char not in but for char in text)

@@ -1,7 +1,8 @@
-"""Encrypted columns for secrets and for government, insurance and access codes, and blind indexes to find them by.
+"""Encrypted columns for secrets and for government, insurance and access codes, and blind indexes to search them.
 
-AES-256-GCM.  The key id precedes the bytes; table, column and row are authenticated with them, so that a value moved to
-another row does not decrypt.  Keys come from settings, newest first: the first encrypts, all of them decrypt.
+AES-256-GCM.  The key id is a prefix of the value; table, column and row are authenticated with it, so that a value that
+is moved to another row does not decrypt.  Keys come from settings, newest first: the first key encrypts, all keys
+decrypt.
 """
 
 import base64
@@ -28,17 +29,17 @@ def _ring(keys: tuple[str, ...]) -> dict[str, AESGCM]:
 
 
 def aad(model: type[models.Model], name: str, pk: Any) -> str:
-    """Say what the value of a row's column `<name>_encrypted` is bound to."""
+    """Return the additional authenticated data for the column `<name>_encrypted` of a row."""
     return f"{model._meta.db_table}.{name}.{pk}"
 
 
 def encrypt(text: str, *, aad: str) -> bytes:
-    """Encrypt under the newest key.  `aad` has to be the same to open it: of a column, what the function `aad` says."""
+    """Encrypt under the newest key.  Decrypting needs the same `aad`; for a column, use the function `aad`."""
     return encrypt_bytes(text.encode(), aad=aad)
 
 
 def encrypt_bytes(data: bytes, *, aad: str) -> bytes:
-    """Encrypt what is no text, as `encrypt` does."""
+    """Encrypt bytes, like `encrypt`."""
     ring = _ring(tuple(settings.ENCRYPTION_KEYS))
     key_id, cipher = next(iter(ring.items()))
     nonce = os.urandom(NONCE_BYTES)
@@ -51,44 +52,44 @@ def newest_key() -> str:
 
 
 def key_of(encrypted: bytes) -> str:
-    """Return the id of the key of an encrypted value: its prefix."""
+    """Return the id of the key of an encrypted value, its prefix."""
     return encrypted.partition(b":")[0].decode("ascii", "replace")
 
 
 def decrypt(encrypted: bytes, *, aad: str) -> str:
-    """Decrypt what `encrypt` made.
+    """Decrypt a value from `encrypt`.
 
     Raises:
-        KeyError: the key it was encrypted under is no longer in the ring.
+        KeyError: its key is no longer configured.
         cryptography.exceptions.InvalidTag: the bytes were altered, or belong to another row.
     """
     return decrypt_bytes(encrypted, aad=aad).decode()
 
 
 def decrypt_bytes(encrypted: bytes, *, aad: str) -> bytes:
-    """Decrypt what `encrypt_bytes` made; raises as `decrypt` does."""
+    """Decrypt a value from `encrypt_bytes`; raises the errors of `decrypt`."""
     key_id, _, rest = bytes(encrypted).partition(b":")
     cipher = _ring(tuple(settings.ENCRYPTION_KEYS))[key_id.decode()]
     return cipher.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], aad.encode())
 
 
 def blind_index(text: str, *, purpose: str) -> bytes:
-    """Digest a code so that equal codes can be found without opening any; case and spaces do not count."""
+    """Return a digest of a code for searching without decrypting; ignores case and spaces."""
     return keyed_digest("".join(text.split()).casefold().encode(), purpose=purpose)
 
 
 def keyed_digest(data: bytes, *, purpose: str) -> bytes:
-    """Digest what may hold a short secret, so that nobody without the key finds it by trying all of them."""
+    """Return a keyed digest: without the key, short secrets cannot be found by trying all values."""
     return hmac.digest(settings.INDEX_KEY.encode(), purpose.encode() + b"\0" + data, hashlib.sha256)
 
 
 def encrypted_value(model: type[models.Model], name: str, key: object, text: str) -> bytes | None:
-    """Encrypt a value that `encrypted_text(name)` reads, for rows that are written without an object."""
+    """Encrypt a value that `encrypted_text(name)` reads, for rows that are inserted without a model instance."""
     return encrypt(text, aad=aad(model, name, key)) if text else None
 
 
 def encrypted_text(name: str, *, indexed: bool = False) -> property:
-    """Make the property that reads and writes the column `<name>_encrypted` as text; "" stands for nothing stored.
+    """Return a property that reads and writes the column `<name>_encrypted` as text; null is read as "".
 
     With `indexed`, writing also sets `<name>_index`.  The row's id has to be set first, as it is with UUID keys.
     """
@@ -107,7 +108,7 @@ def encrypted_text(name: str, *, indexed: bool = False) -> property:
 
 
 def encrypted_bytes(name: str) -> property:
-    """Make the property that reads and writes the column `<name>_encrypted` as bytes; b"" stands for nothing stored.
+    """Return a property that reads and writes the column `<name>_encrypted` as bytes; null is read as b"".
 
     The row's id has to be set first.
     """

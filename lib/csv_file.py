@@ -1,4 +1,4 @@
-"""Tables as CSV files, which a spreadsheet opens and runs nothing of."""
+"""CSV files that are safe to open in a spreadsheet: no cell is run as a formula."""
 
 import csv
 from collections.abc import Iterable
@@ -9,16 +9,16 @@ from typing import Final
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
-# What makes a spreadsheet take a cell for a formula (OWASP, CSV injection);
-# the last four are signs of full width.
+# Characters at the start of a cell that make spreadsheets read it as a formula (OWASP, CSV injection); the last four
+# are full-width signs.
 _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _BYTE_ORDER_MARK: Final = "\ufeff"  # without it Excel does not read UTF-8
 
 
 def neutral(value: object) -> str:
-    """Write a value so that a spreadsheet runs nothing of it; what looks like a formula gets an apostrophe.
+    """Return a value as text that a spreadsheet does not run: text that looks like a formula gets an apostrophe.
 
-    Numbers are none, and stay numbers below zero, too.
+    Numbers are not changed, even negative ones.
     """
     text = str(value)
     if isinstance(value, (int, float)):
@@ -27,13 +27,13 @@ def neutral(value: object) -> str:
 
 
 def neutral_sql(text: str) -> str:
-    """Write `neutral` as SQL over an expression of type text; null stays null."""
+    """Return SQL for `neutral` over an expression of type text; null stays null."""
     signs = ", ".join(f"U&'\\{ord(sign):04x}'" for sign in _BEGINS_A_FORMULA)
     return f"CASE WHEN left({text}, 1) IN ({signs}) THEN chr(39) || {text} ELSE {text} END"
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Write a table as the text of such a file, its first row the heads of the columns."""
+    """Return a table as CSV text; the first row contains the column headers."""
     out = StringIO()
     out.write(_BYTE_ORDER_MARK)
     csv.writer(out).writerows([neutral(value) for value in row] for row in rows)
@@ -41,12 +41,12 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 
 def csv_file(name: str, rows: Iterable[Iterable[object]], *, exported_by: str, at: datetime) -> HttpResponse:
-    """Answer with a file to be saved, the first row the heads of the columns, that says whose copy it is.
+    """Return a CSV file as a download, with the name of the person who exported it; the first row contains the headers.
 
-    `name` is without its ending; the minute of `at` follows it, on the clock of its zone.  Who exported it, and when,
-    is the head of a last column that has nothing in it.  CSV knows no remarks (RFC 4180): a line above the heads is
-    taken for them, and one below the rows for a row.  A column at the end moves none of the others: who reads by names
-    or by places finds what there was without it, and sorting and filtering in a spreadsheet leaves it where it is.
+    `name` has no extension; the minute of `at`, in its time zone, is appended.  The person and the time of the export
+    are the header of an additional, empty last column.  CSV has no comments (RFC 4180): a line above the headers would
+    be read as the headers, and one below the rows as a row.  A column at the end moves no other column, so readers by
+    name or by position are not affected, and sorting and filtering in a spreadsheet do not move it.
     """
     heads, *others = rows
     mark = _("Exported %(at)s by %(name)s") % {"at": at.isoformat(timespec="minutes"), "name": exported_by}

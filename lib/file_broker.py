@@ -1,8 +1,8 @@
-"""Celery's broker in files, for one machine: kombu's `filesystem://` with messages that appear whole.
+"""A Celery broker in files, for one machine: kombu's `filesystem://` with atomic writes.
 
-kombu 5.7 opens a message file under its final name and writes it afterwards; a worker that looks in between takes an
-empty message, cannot decode it and ends ("Unrecoverable error: JSONDecodeError", met within minutes on a busy machine).
-Here every file is written aside and renamed, which a reader sees entirely or not at all.
+kombu 5.7 opens a message file under its final name and writes it afterwards.  A worker that reads it in between gets an
+empty message, cannot decode it and exits ("Unrecoverable error: JSONDecodeError", within minutes on a busy machine).
+Here every file is written under a temporary name and renamed, so that a reader sees all of it or nothing.
 """
 
 import contextlib
@@ -20,18 +20,18 @@ class Channel(filesystem.Channel):
     """A channel whose writes are atomic."""
 
     def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:  # type: ignore[override]  # the stubs differ
-        """Put a message onto `queue`; its name sorts by time, as kombu's do."""
+        """Add a message to `queue`; file names sort by time, as in kombu."""
         name = f"{round(monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg"
         message = Path(self.data_folder_out) / name
         _written_aside(message, dumps(payload)).rename(message)
 
     def _queue_bind(self, exchange: str, *binding: Any) -> None:
-        """Bind as kombu does, on a table that exists: creating it would show an empty one."""
+        """Bind like kombu, but create the table first with its content: kombu would create an empty file."""
         table = self._exchange_file(exchange)  # type: ignore[attr-defined]  # not in the stubs
         table.parent.mkdir(parents=True, exist_ok=True)
         aside = _written_aside(table, "[]")
         with contextlib.suppress(FileExistsError):
-            os.link(aside, table)  # unlike a rename, this never replaces the table of somebody who was first
+            os.link(aside, table)  # unlike a rename, this never replaces a table that another process created first
         aside.unlink()
         super()._queue_bind(exchange, *binding)
 
@@ -43,7 +43,7 @@ class Transport(filesystem.Transport):
 
 
 def _written_aside(path: Path, text: str) -> Path:
-    # The leading dot keeps the name from ending in `<queue>.msg` after its first dot, which is what a reader looks for.
+    # A reader looks for names that end in `<queue>.msg` after the first dot; the leading dot prevents that.
     aside = path.with_name(f".{uuid.uuid4()}.{path.name}")
     aside.write_text(text, encoding="utf-8")
     return aside

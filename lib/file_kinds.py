@@ -1,15 +1,15 @@
-"""What a file is, by its bytes: neither its name nor what a browser says of it counts."""
+"""The kind of a file by its bytes; its name and the browser's media type are ignored."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Final
 
-# What readers of PDF look through for the end (ISO 32000, annex of implementation notes).
+# PDF readers search this many bytes for the end marker (ISO 32000, annex of implementation notes).
 _END_OF_PDF: Final = 1_024
 
 
 class FileKind(StrEnum):
-    """The kinds of scans, by their media types."""
+    """The kinds of scans that can be uploaded, by media type."""
 
     PDF = "application/pdf"
     JPEG = "image/jpeg"
@@ -21,12 +21,15 @@ class FileKind(StrEnum):
 
 
 def _is_pdf(data: bytes) -> bool:
-    """Readers take what begins within the first 1,024 bytes; here it begins with the first, or is something else."""
+    """Return whether it is a PDF that starts at the first byte.
+
+    Stricter than PDF readers, which accept a start within the first 1,024 bytes.
+    """
     return data.startswith((b"%PDF-1.", b"%PDF-2.")) and b"%%EOF" in data[-_END_OF_PDF:]
 
 
 def _is_jpeg(data: bytes) -> bool:
-    """Cameras write things of their own behind the end of the picture: it is there, and not necessarily last."""
+    """Return whether it is a JPEG: cameras append data after the end marker, so it need not be last."""
     return data.startswith(b"\xff\xd8\xff") and b"\xff\xd9" in data[3:]
 
 
@@ -42,9 +45,9 @@ _TESTS: Final[Mapping[FileKind, Callable[[bytes], bool]]] = {
 
 
 def kind_of(data: bytes) -> FileKind | None:
-    """Say what a file is; None: none of these, or cut off.
+    """Return the kind of a file; None if it is none of these, or truncated.
 
-    No two kinds begin alike.  It says what the file is taken for, not that nothing else is in it: what comes from
-    people is given back as a file to be saved, and never shown.
+    No two kinds start with the same bytes.  A file may contain other data besides, so uploads are only offered as
+    downloads and never displayed.
     """
     return next((kind for kind, is_one in _TESTS.items() if is_one(data)), None)

@@ -1,4 +1,4 @@
-"""Identifiers of records and requests: UUIDv7, which sort by the time they were made (RFC 9562, section 5.7)."""
+"""Ids of records and requests: UUIDv7, which sort by creation time (RFC 9562, section 5.7)."""
 
 import datetime as dt
 import uuid
@@ -11,23 +11,23 @@ _MILLISECOND: Final = dt.timedelta(milliseconds=1)
 
 
 def uuid7() -> uuid.UUID:
-    """Make an identifier that sorts after every one made before it in this process."""
+    """Return an id that sorts after all ids created before in this process."""
     return compat.uuid7()
 
 
 def moment_of(id: uuid.UUID) -> dt.datetime:
-    """Give the instant at which a UUIDv7 was made, to the millisecond below, in UTC."""
+    """Return the creation time of a UUIDv7 in UTC, rounded down to a millisecond."""
     return _EPOCH + (id.int >> 80) * _MILLISECOND
 
 
 def oldest_of(moment: dt.datetime) -> uuid.UUID:
-    """Give the smallest UUIDv7 of an instant: ids made before it sort below, those made after it above."""
+    """Return the smallest UUIDv7 of an instant: ids created before it sort below, later ones above."""
     milliseconds = (moment - _EPOCH) // _MILLISECOND
     return uuid.UUID(int=(milliseconds << 80) | (0x7 << 76) | (0b10 << 62))
 
 
 def uuid_or_none(text: Any) -> uuid.UUID | None:
-    """Read an id; None for anything that is not one."""
+    """Parse an id; None if it is not one."""
     try:
         return uuid.UUID(text)
     except (ValueError, AttributeError, TypeError):

@@ -1,4 +1,4 @@
-"""Instants as people read them: the wall clock of a place, with its zone's abbreviation."""
+"""Instants for people: local wall time with the abbreviation of the time zone."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -10,7 +10,7 @@ from lib.clocks import clock
 
 
 def local_time(instant: datetime | None, zone: str) -> SafeString | str:
-    """Write an instant in the zone as `2026-11-20 14:00 CST` inside `<time>`, which carries it in UTC; "" for none."""
+    """Format an instant in the zone as `2026-11-20 14:00 CST` in a `<time>` element with the UTC value; "" for None."""
     if instant is None:
         return ""
     there = instant.astimezone(ZoneInfo(zone))

@@ -87,8 +87,8 @@ def _lowered(text: object) -> str:
     return str(text).lower()
 
 
-listed = lazy(_joined, str)  # texts with commas between them
-lowered = lazy(_lowered, str)  # a label as it stands within a sentence
+listed = lazy(_joined, str)  # joined by commas
+lowered = lazy(_lowered, str)  # a label for the middle of a sentence
 
 
 def any_of(texts: Sequence[Text]) -> Text:

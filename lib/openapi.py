@@ -1,7 +1,7 @@
-"""How the OpenAPI document is made: out of what each ApiViewSet declares, with nothing said twice.
+"""The OpenAPI document, generated from the declarations of each ApiViewSet.
 
-Summary and description come from the docstring of the action, parameters, bodies and answers from its serializers,
-errors from the registry of codes, and examples from `lib.openapi_examples`.
+Summary and description come from the docstring of the action, parameters, bodies and responses from its serializers,
+errors from the error codes, and examples from `lib.openapi_examples`.
 """
 
 import inspect
@@ -83,7 +83,7 @@ _PAGE: dict[str, Any] = {
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # its metaclass registers it
-    """What the document says about tokens."""
+    """The description of token authentication."""
 
     target_class = "apps.accounts.api.authentication.BearerAuthentication"
     name = "bearer"
@@ -98,7 +98,7 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
         return {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer clt_...`; see docs/api.md."}
 
 
-# What JSON Schema has no format for.
+# Patterns for types that JSON Schema has no format for.
 _FORMS: dict[type[Any], dict[str, Any]] = {
     fields.Phone: {"pattern": r"^\+[1-9]\d{6,14}$", "examples": ["+13125550140"]},
     fields.ClockTime: {"pattern": r"^([01]\d|2[0-3]):[0-5]\d$", "examples": ["07:30"]},
@@ -107,7 +107,7 @@ _FORMS: dict[type[Any], dict[str, Any]] = {
 
 
 class _Schemas(dict[str, Any]):
-    """The schemas of the document under way, by name."""
+    """The schemas of the document that is being generated, by name."""
 
     def __init__(self, registry: Any) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class OperationSchema(AutoSchema):
 
     @property
     def _viewset(self) -> Any:
-        """The ApiViewSet; DRF's stubs know of views in general."""
+        """Return the ApiViewSet; the stubs of DRF declare a general view."""
         return self.view
 
     @property
@@ -130,7 +130,7 @@ class OperationSchema(AutoSchema):
         return str(self._viewset.action)
 
     def is_deprecated(self) -> bool:
-        """Whether the operation has an end in sight."""
+        """Return whether the operation is going to be removed."""
         return self._action in self._viewset.retiring
 
     @property
@@ -169,7 +169,7 @@ class OperationSchema(AutoSchema):
         return [self._tokenize_path()[0].split(".")[0]]
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        return False  # pages are described below, in our own envelope
+        return False  # pages are described below, in the project's own envelope
 
     def get_override_parameters(self) -> list[Any]:
         parameters: list[Any] = []
@@ -239,7 +239,7 @@ class OperationSchema(AutoSchema):
         )
 
     def _failure(self, codes: list[Code]) -> dict[str, Any]:
-        """Describe one status; what each code means stands once in the document, in components/examples."""
+        """Describe the errors of one status; descriptions of codes are in components/examples, once per document."""
         for code in codes:
             value = body_of(code, code.value.when, request_id=UUID_EXAMPLE)
             self._component(code.name, {"summary": code.value.when, "value": value}, kind="examples")
@@ -289,7 +289,7 @@ class OperationSchema(AutoSchema):
         return schema
 
     def get_serializer_name(self, serializer: Any, direction: Any) -> str:
-        """Name a component after its class, with the app in front where two apps have one of that name."""
+        """Return the component name: the class name, with the app as prefix if two apps have a class of that name."""
         name: str = super().get_serializer_name(serializer, direction)
         kind = type(serializer)
         return kind.__module__.split(".")[1].title() + name if kind.__name__ in _names_used_twice() else name
@@ -299,18 +299,19 @@ class OperationSchema(AutoSchema):
         if isinstance(serializer, In):
             schema["additionalProperties"] = False
         if type(serializer).__doc__ is None:
-            schema.pop("description", None)  # inherited from what it is made of
+            schema.pop("description", None)  # inherited from a base class
         if given := getattr(serializer, "example", None):
             made = {} if isinstance(serializer, In) else self._example_of(schema)
             schema["examples"] = [made | given]
-        if getattr(serializer, "may_lack_keys", False):  # what the caller's PHI level does not reach is left out
+        if getattr(serializer, "may_lack_keys", False):  # fields above the caller's PHI level are left out
             schema.pop("required", None)
         return schema
 
 
 @lru_cache(maxsize=1)
 def _names_used_twice() -> set[str]:
-    kinds = {kind for base in (In, Out, OutShape) for kind in _kinds_of(base)}  # one of two parents is met twice
+    # a set: a class with two bases is found twice
+    kinds = {kind for base in (In, Out, OutShape) for kind in _kinds_of(base)}
     count = Counter(kind.__name__ for kind in kinds)
     return {name for name, times in count.items() if times > 1}
 

@@ -1,7 +1,7 @@
-"""Examples for the OpenAPI document, made of its schemas.
+"""Examples for the OpenAPI document, generated from its schemas.
 
-A serializer may set `example`, keyed as on the wire, where made-up values would be odd or refused: a whole body for an
-`In`, since optional keys may exclude one another, and some of the keys for the others.
+A serializer may set `example`, with API names as keys, if generated values would be odd or invalid: the whole body for
+an `In`, because optional keys may exclude each other, and only some of the keys for others.
 """
 
 from typing import Any, Final
@@ -38,7 +38,7 @@ _BY_FORMAT: Final = {
 
 
 def example_of(schema: dict[str, Any], schemas: dict[str, Any], name: str = "") -> Any:
-    """Make an example of a schema; `schemas` are the components it may refer to, `name` is the key it stands under."""
+    """Return an example of a schema; `schemas` are the components it may refer to, `name` is its key in the parent."""
     if "$ref" in schema:
         return example_of(schemas[schema["$ref"].rsplit("/", 1)[1]], schemas, name)
     for wrapper in ("allOf", "oneOf", "anyOf"):

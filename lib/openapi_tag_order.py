@@ -1,4 +1,4 @@
-"""Order of the operations in the OpenAPI document: the resources that readers look for first."""
+"""The order of operations in the OpenAPI document: the most important resources first."""
 
 from collections.abc import Callable
 from typing import Any, Final

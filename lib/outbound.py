@@ -1,8 +1,8 @@
-"""Connections that this service opens to addresses which others chose: where they may go.
+"""Restrictions on outgoing connections to addresses that users enter (protection against SSRF).
 
-An address is looked at twice.  `check_url` looks when it is registered, for a clear answer to the person.  What counts
-is the look at every single connection, at the socket address itself: a name can answer differently by then, and
-`socket_factory` sees what the kernel is about to be told.
+An address is checked twice.  `check_url` checks it when it is registered, for a clear error message.  The decisive
+check is at every connection, on the socket address itself: by then, a name may resolve to a different address, and
+`socket_factory` sees the address that is passed to the kernel.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 PORTS: Final = frozenset({443, 8443})
-LOOKUP_SECONDS: Final = 3.0  # the system's own resolver may take half a minute
-_LOOKUPS_AT_ONCE: Final = 64  # one name server that hangs must not hold up the names of others
+LOOKUP_SECONDS: Final = 3.0  # the system's resolver may take half a minute
+_LOOKUPS_AT_ONCE: Final = 64  # so that one slow name server does not block look-ups of other names
 
-# Not reachable from outside, or a way round the filter: IPv6 that carries an IPv4 address is judged by what it carries
-# nowhere, and refused.  `is_global` of Python 3.11 lets several of them pass.
+# Not reachable from outside, or a way around the filter.  IPv6 addresses that embed an IPv4 address are refused,
+# because the embedded address is not checked.  `is_global` of Python 3.11 accepts several of these networks.
 _NEVER_GLOBAL: Final = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -49,7 +49,7 @@ _NEVER_GLOBAL: Final = tuple(
         "5f00::/16",
     )
 )
-# Where cloud providers hand out credentials: no setting opens these.
+# Metadata services of cloud providers, which return credentials: no setting allows them.
 _METADATA: Final = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -61,17 +61,17 @@ _METADATA: Final = tuple(
         "168.63.129.16/32",
     )
 )
-# Forms that some resolvers read as an address and the filter would not: 0x7f.1, 0177.0.0.1, 2130706433, 127.1.
+# Notations that some resolvers read as an address but `ipaddress` does not: 0x7f.1, 0177.0.0.1, 2130706433, 127.1.
 _NUMBERS: Final = re.compile(r"(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+))*\.?", re.ASCII | re.IGNORECASE)
 _NAME: Final = re.compile(r"(?=.{1,253}\.?$)[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*\.?")
 
 
 class Blocked(OSError):
-    """The address lies where no webhook may go."""
+    """The address is not allowed for outgoing connections."""
 
 
 class BadUrl(ValueError):
-    """The form of the URL is wrong.  `text` says what `%(field)s` must be."""
+    """The URL is malformed.  `text` describes what `%(field)s` must be."""
 
     def __init__(self, template: StrPromise, /, **parameters: object) -> None:
         super().__init__(template)
@@ -84,10 +84,10 @@ class NameUnknown(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Where connections may go.
+    """The allowed destinations of connections.
 
-    `networks` are let through besides the public internet, for interface engines in the hospital's own network;
-    addresses of cloud metadata never are.  With `plain_http`, http and any port are accepted.
+    `networks` are allowed besides the public internet, for interface engines in the hospital's own network; addresses
+    of cloud metadata services are never allowed.  With `plain_http`, http and any port are accepted.
     """
 
     networks: tuple[Network, ...] = ()
@@ -95,7 +95,7 @@ class Rules:
     ports: frozenset[int] = PORTS
 
     def allow(self, address: Address) -> bool:
-        """Say whether a connection may go there."""
+        """Return whether connections to the address are allowed."""
         mapped = getattr(address, "ipv4_mapped", None)
         if _within(address, _METADATA) or (mapped is not None and _within(mapped, _METADATA)):
             return False
@@ -110,14 +110,14 @@ def _within(address: Address, networks: Sequence[Network]) -> bool:
 
 
 def check_host(host: str, rules: Rules) -> None:
-    """Judge the name or address of a host by its text alone.
+    """Check the name or address of a host without resolving it.
 
     Raises:
         BadUrl: it is neither.
-        Blocked: it is an address, of no network that is let through or written as a number.
+        Blocked: it is an address outside the allowed networks, or written as a number.
     """
     address = literal(host)
-    if address is not None:  # no name stands for it, and no certificate: for networks of the operator's own alone
+    if address is not None:  # an address has no name and no certificate: allowed only in networks of the operator
         if not (_within(address, rules.networks) and rules.allow(address)):
             raise Blocked
     elif _NUMBERS.fullmatch(host):
@@ -127,16 +127,16 @@ def check_host(host: str, rules: Rules) -> None:
 
 
 def check_form(url: str, rules: Rules) -> SplitResult:
-    """Judge a URL by its text alone.
+    """Check a URL without resolving its host.
 
     Raises:
-        BadUrl: it has another scheme or port, a user, a fragment, or no usable host.
-        Blocked: its host is an address, of no network that is let through or written as a number.
+        BadUrl: its scheme or port is not allowed, or it has a user, a fragment, or no usable host.
+        Blocked: its host is an address outside the allowed networks, or written as a number.
     """
     try:
         parts = urlsplit(url)
         port = parts.port
-        URL(url)  # what aiohttp will read it as
+        URL(url)  # as aiohttp will parse it
     except ValueError:
         raise BadUrl(_("%(field)s must be a URL.")) from None
     if parts.scheme not in ({"https", "http"} if rules.plain_http else {"https"}):
@@ -152,7 +152,7 @@ def check_form(url: str, rules: Rules) -> SplitResult:
 
 
 def literal(host: str) -> Address | None:
-    """Read a host that is an address; None if it is a name."""
+    """Parse a host that is an address; None if it is a name."""
     try:
         return ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -160,12 +160,12 @@ def literal(host: str) -> Address | None:
 
 
 def check_url(url: str, rules: Rules, *, resolve: Callable[[str, int], Sequence[str]] | None = None) -> None:
-    """Judge a URL by its text and by what its name resolves to now.  Looks the name up.
+    """Check a URL, and the addresses that its host resolves to now.  Does a DNS look-up.
 
     Raises:
-        BadUrl: its form is wrong.
+        BadUrl: it is malformed.
         NameUnknown: the name does not resolve.
-        Blocked: any one of its addresses is not allowed.
+        Blocked: one of its addresses is not allowed.
     """
     parts = check_form(url, rules)
     host = parts.hostname or ""
@@ -176,11 +176,13 @@ def check_url(url: str, rules: Rules, *, resolve: Callable[[str, int], Sequence[
 def allowed_addresses(
     host: str, port: int, rules: Rules, *, resolve: Callable[[str, int], Sequence[str]] | None = None
 ) -> list[str]:
-    """Look up where a name, or an address, leads to: for programs that are told the address to connect to.
+    """Resolve a name, or an address, and return its addresses if all are allowed.
+
+    For programs that have to be passed the address to connect to.
 
     Raises:
         NameUnknown: the name does not resolve.
-        Blocked: any one of its addresses is not allowed.
+        Blocked: one of its addresses is not allowed.
     """
     try:
         found = list((resolve or addresses_of)(host, port))
@@ -192,11 +194,11 @@ def allowed_addresses(
 
 
 def addresses_of(host: str, port: int) -> list[str]:
-    """Look a name up as the system does, for no longer than somebody waits who may hold a transaction open.
+    """Resolve a name with the system's resolver, within LOOKUP_SECONDS, because the caller may have a transaction open.
 
     Raises:
-        OSError: the name is unknown, or nobody has said by then; the look-up ends by itself later.
-        UnicodeError: it is none.
+        OSError: the name is unknown, or the time is up; the look-up continues in its thread.
+        UnicodeError: it is not a valid name.
     """
     answer: Future[list[str]] = Future()
 
@@ -213,31 +215,31 @@ def addresses_of(host: str, port: int) -> list[str]:
 
 
 def causes(failure: BaseException | None) -> Iterator[BaseException]:
-    """Walk through what lies behind a failure: libraries wrap what `socket_factory` and `Resolver` raise."""
+    """Yield an exception and its causes: libraries wrap the errors of `socket_factory` and `Resolver`."""
     while failure is not None:
         yield failure
         failure = failure.__cause__ or failure.__context__ or getattr(failure, "os_error", None)
 
 
 def socket_factory(rules: Rules) -> Callable[[Any], socket.socket]:
-    """Make what opens the sockets of aiohttp: each one only towards an address that is allowed.
+    """Return the socket factory for aiohttp, which opens sockets only for allowed addresses.
 
-    The factory raises Blocked, which aiohttp hands on as the cause of its connection error.
+    The factory raises Blocked, which aiohttp sets as the cause of its connection error.
     """
 
     def open_socket(addr_info: Any) -> socket.socket:
         family, kind, protocol, _, address = addr_info
         if not rules.allow(ipaddress.ip_address(str(address[0]).partition("%")[0])):
-            raise Blocked(f"{family.name} address refused")  # never the address: it goes into logs
+            raise Blocked(f"{family.name} address refused")  # without the address, because the message is logged
         return socket.socket(family=family, type=kind, proto=protocol)
 
     return open_socket
 
 
 class Resolver(AbstractResolver):
-    """Looks names up in threads of its own, and refuses a name as a whole when any of its addresses is not allowed.
+    """Resolves names in its own threads, and refuses a name if any of its addresses is not allowed.
 
-    uvloop has four threads for look-ups: four names that hang would stop all others.
+    uvloop has four threads for look-ups: four names that hang would block all others.
     """
 
     def __init__(self, rules: Rules) -> None:

@@ -1,17 +1,17 @@
 """Pages of lists: of the API, of console pages and of /admin/.
 
-The API and the console page by key: the next page starts after the last row of this page, compared by the sort key and
-then by the id.  So rows inserted or deleted meanwhile neither repeat nor hide others, and page 9,000 costs what page 1
-costs.  They differ in what carries the key:
+The API and the console use keyset pagination: the next page starts after the last row of this page, compared by the
+sort key and then by the id.  So rows that are inserted or deleted between two requests neither repeat nor hide others,
+and page 9,000 costs no more than page 1.  The two differ in the form of the key:
 
-- `paginate` of the API makes an encrypted cursor.  It is bound to the filters, the order and the data scope that it was
-  issued for; any other use is INVALID_CURSOR.  REST Framework's CursorPagination fails the contract on both counts: its
-  cursors hold the sort key in plain text, which may be a name, and it takes them with other filters.  Among rows with
-  equal keys it counts an offset, which inserts shift.
-- `page_by_keys` of the console writes numbers, instants and ids into the address: sort keys there are never names.
-  `newest_first` is the same by the id alone, because ids are UUIDv7.
+- `paginate` of the API returns an encrypted cursor.  It is bound to the filters, the order and the data scope that it
+  was issued for; any other use is INVALID_CURSOR.  REST Framework's CursorPagination breaks the contract on both
+  counts: its cursors hold the sort key in plain text, which may be a name, and it accepts them with other filters.
+  Among rows with equal keys it counts an offset, which inserts shift.
+- `page_by_keys` of the console writes numbers, instants and ids into the URL: its sort keys are never names.
+  `newest_first` does the same with the id as the only key, because ids are UUIDv7.
 
-/admin/ counts pages, up to a cap (`CappedPaginator`).
+/admin/ uses page numbers, up to a cap (`CappedPaginator`).
 """
 
 import base64
@@ -43,7 +43,7 @@ TOTAL_CAP: Final = 10_000  # rows; PostgreSQL counts by reading each
 CONSOLE_SIZE: Final = 50
 _NONCE_BYTES: Final = 12
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_LARGEST: Final = 2**31 - 1  # of a PostgreSQL integer
+_LARGEST: Final = 2**31 - 1  # maximum of a PostgreSQL integer
 
 Row = TypeVar("Row", bound=Model)
 Rows = TypeVar("Rows", bound=QuerySet[Any, Any])
@@ -63,19 +63,22 @@ Order = Sequence[Key]
 
 
 def both_ways(name: str, *keys: Key) -> Mapping[str, Order]:
-    """Name an order, and its opposite with "-" in front; rows with equal keys are sorted by id like the last key."""
+    """Return an order under its name, and the reverse order with the prefix "-".
+
+    The id is the last key, in the direction of the key before it.
+    """
     up = (*keys, Key("pk", down=bool(keys) and keys[-1].down, kind=UUID))
     return {name: up, f"-{name}": tuple(replace(key, down=not key.down) for key in up)}
 
 
 def order_by(sort: str) -> Order:
-    """Order by one column that is never null ("-" for descending) and then by the id in the same direction."""
+    """Return the order by one column that is never null ("-" for descending), then by id in the same direction."""
     down = sort.startswith("-")
     return Key(sort.removeprefix("-"), down), Key("pk", down, UUID)
 
 
 def rows_after(rows: Rows, order: Order, place: Sequence[Any]) -> Rows:
-    """Keep the rows behind the one whose keys are `place`."""
+    """Filter to rows after the row whose keys are `place`."""
     behind, same = Q(), Q()
     for key, value in zip(order, place, strict=True):
         if value is not None:
@@ -95,7 +98,7 @@ def _ordering(key: Key) -> OrderBy:
 
 
 class CursorInvalid(DomainError):
-    """The cursor was altered, or belongs to other filters, another sort order or another reach."""
+    """The cursor was altered, or was issued for other filters, another sort order or another data scope."""
 
     code = Code.INVALID_CURSOR
     template = _("The cursor does not belong to this request; start again without one.")
@@ -103,7 +106,7 @@ class CursorInvalid(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Some rows in order and how to go on; `total` is None unless it was asked for."""
+    """Rows of one page and the cursor of the next; `total` is None unless requested."""
 
     rows: list[Row]
     limit: int
@@ -125,13 +128,13 @@ def paginate(
     by: Principal,
     sort: str = "-created_at",
 ) -> Page[Row]:
-    """Cut one page out of `rows`, ordered by the column `sort` ("-" for descending) and the id.
+    """Return one page of `rows`, ordered by the column `sort` ("-" for descending) and the id.
 
-    `query` is the whole parsed query: `limit`, `cursor`, `include_total`, and the filters that the cursor is bound
-    to.  `sort` names a column of `rows` that is never null.  Costs one query, two with a total.
+    `query` is the whole parsed query: `limit`, `cursor`, `include_total`, and the filters that the cursor is bound to.
+    `sort` is a column of `rows` that is never null.  One query, two with a total.
 
     Raises:
-        CursorInvalid: the cursor was altered, or filters, order or data scope are not those it was issued for.
+        CursorInvalid: the cursor was altered, or was issued for other filters, another order or another data scope.
     """
     limit = min(query["limit"], MAX_LIMIT)
     order = order_by(sort)
@@ -147,13 +150,13 @@ def paginate(
 
 
 def _binding(model: type[Model], sort: str, query: Mapping[str, Any], by: Principal) -> bytes:
-    """Digest what a cursor is only valid for."""
+    """Return a digest of the filters, order and data scope that a cursor is valid for."""
     filters = {name: value for name, value in query.items() if name not in ("limit", "cursor", "include_total")}
     return digest_of([model._meta.label, sort, filters, reach(by)])
 
 
 def reach(by: Principal) -> list[Any]:
-    """List what decides which rows a principal can see."""
+    """Return the values of a principal that determine which rows are visible."""
     scopes = (by.facility_ids, by.provider_ids)
     return [None if ids is None else sorted(str(one) for one in ids) for ids in scopes] + [int(by.phi)]
 
@@ -168,7 +171,7 @@ def _cipher(key: str) -> AESGCM:
 
 
 def _tagged(value: Any) -> Any:
-    """Mark the types that JSON does not tell apart from text."""
+    """Tag values whose types JSON cannot represent."""
     if isinstance(value, dt.datetime):
         return {"at": value.isoformat()}
     return {"id": str(value)} if isinstance(value, UUID) else value
@@ -188,9 +191,9 @@ def _untagged(value: Any) -> Any:
 
 
 def seal_cursor(parts: list[Any], *, bound: bytes) -> str:
-    """Make an opaque cursor: what it holds can be neither read nor altered, nor used under another binding.
+    """Return an encrypted cursor that cannot be read, altered, or used under another binding.
 
-    Sealed rather than signed, since a sort key may be a name and cursors travel in URLs.
+    Encrypted rather than signed, because a sort key may be a name and cursors are part of URLs.
     """
     nonce = os.urandom(_NONCE_BYTES)
     sealed = nonce + _cipher(settings.CURSOR_KEY).encrypt(nonce, canonical([_tagged(part) for part in parts]), bound)
@@ -202,14 +205,14 @@ def _text_of(sealed: bytes) -> str:
 
 
 def open_cursor(cursor: str, *, bound: bytes, parts: int) -> list[Any]:
-    """Read what `seal_cursor` sealed, as it was.
+    """Decrypt a cursor of `seal_cursor` and return its parts.
 
     Raises:
-        CursorInvalid: it was altered, is not ours, or was issued under another binding.
+        CursorInvalid: it was altered, is not from this service, or was issued under another binding.
     """
     try:
         sealed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        if _text_of(sealed) != cursor:  # the last character has bits that decode to nothing
+        if _text_of(sealed) != cursor:  # base64 ignores some bits of the last character
             raise CursorInvalid
         held = orjson.loads(_cipher(settings.CURSOR_KEY).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], bound))
     except (binascii.Error, InvalidTag, ValueError):
@@ -221,14 +224,14 @@ def open_cursor(cursor: str, *, bound: bytes, parts: int) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class KeyPage(Generic[Row]):
-    """Some rows, and what the address of the next page says; "": this is the last page."""
+    """Rows of one page, and the `after` parameter of the next page; "" on the last page."""
 
     rows: list[Row]
     next: str
 
 
 def page_by_keys(rows: QuerySet[Row], order: Order, after: str, *, size: int) -> KeyPage[Row]:
-    """Cut the page that follows `after`, the text of an address; any text that is no place is the first page.
+    """Return the page after `after`, a query parameter; the first page if the parameter is not valid.
 
     One query.
     """
@@ -240,7 +243,7 @@ def page_by_keys(rows: QuerySet[Row], order: Order, after: str, *, size: int) ->
 
 
 def newest_first(rows: QuerySet[Row], before: str, *, size: int = CONSOLE_SIZE) -> KeyPage[Row]:
-    """Cut a page of rows whose ids are UUIDv7, the newest first; see `page_by_keys`."""
+    """Return a page of rows whose ids are UUIDv7, newest first; see `page_by_keys`."""
     return page_by_keys(rows, (Key("pk", down=True, kind=UUID),), before, size=size)
 
 
@@ -270,7 +273,7 @@ def _read(text: str, order: Order) -> list[Any] | None:
 
 
 def _value(text: str, kind: type) -> Any:
-    """Read what `_spell` wrote; None for anything else."""
+    """Parse a value from `_spell`; None if it is invalid."""
     if kind is UUID:
         return uuid_or_none(text)
     try:
@@ -283,9 +286,9 @@ def _value(text: str, kind: type) -> Any:
 
 
 class CappedPaginator(Paginator[Any]):
-    """Pages of the first `TOTAL_CAP` rows of a list of /admin/; rows beyond are reached by filter and search.
+    """Pages of the first `TOTAL_CAP` rows of a list in /admin/; filters and search reach the rows beyond.
 
-    PostgreSQL counts by reading every row, a million of them each time a list is opened.
+    PostgreSQL counts by reading every row, which would be a million rows each time a list is opened.
     """
 
     @cached_property
@@ -294,7 +297,7 @@ class CappedPaginator(Paginator[Any]):
 
     @property
     def is_capped(self) -> bool:
-        """Whether there are more rows than the pages hold."""
+        """Return whether there are more rows than the pages show."""
         return self._counted > TOTAL_CAP
 
     @cached_property

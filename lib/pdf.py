@@ -1,4 +1,4 @@
-"""HTML as tagged PDF (PDF/UA-1), by WeasyPrint, which uses the system's Pango."""
+"""HTML to tagged PDF (PDF/UA-1), by WeasyPrint, which uses the system's Pango."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -14,14 +14,14 @@ class PangoMissing(Exception):
 
 
 def write(html: str, *, style: Path) -> bytes:
-    """Lay a whole document out with the shared styles and its own.  Nothing is fetched: it refers to no file.
+    """Render an HTML document with the shared styles and its own.  Fetches no URLs: documents must not refer to files.
 
     Raises:
-        PangoMissing: as it says.
+        PangoMissing: Pango is not installed.
     """
     try:
-        # Not at the top: it weighs 30 MB, and pages have to work where its Pango is missing.
-        from weasyprint import CSS, HTML  # noqa: PLC0415  # loaded only where it is used: it is slow to import
+        # Not at the top: it uses 30 MB, and pages have to work on systems without Pango.
+        from weasyprint import CSS, HTML  # noqa: PLC0415  # slow to import, so loaded only where it is used
     except OSError as error:
         raise PangoMissing from error
     document = HTML(string=html, url_fetcher=_nothing)

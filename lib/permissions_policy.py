@@ -1,11 +1,11 @@
-"""What pages may ask of a browser: passkeys, and nothing else."""
+"""The Permissions-Policy header: pages may use passkeys and no other browser feature."""
 
 from collections.abc import Callable
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 
-# A browser takes no "all others": what is to be refused has to be named, and names it does not know make it complain.
+# There is no wildcard for "all other features": each has to be listed, and browsers warn about names they do not know.
 REFUSED: Final = (
     "accelerometer", "autoplay", "camera", "display-capture", "encrypted-media", "fullscreen",
     "geolocation", "gyroscope", "hid", "idle-detection", "local-fonts", "magnetometer", "microphone", "midi", "payment",
@@ -16,7 +16,7 @@ HEADER: Final = ", ".join([*(f"{name}=()" for name in REFUSED), *(f"{name}=(self
 
 
 class PermissionsPolicyMiddleware:
-    """Put the header on every answer: a page that shows what an intruder wrote still gets at no camera."""
+    """Add the header to every response, so that a page with injected content cannot use the camera, for example."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

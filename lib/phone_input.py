@@ -17,7 +17,7 @@ def e164(text: str, *, region: str) -> str | None:
         number = phonenumbers.parse(text, region)
     except NumberParseException:
         return None
-    # Not `is_possible_number`: it accepts numbers without an area code, which nobody can call from elsewhere.
+    # Not `is_possible_number`: it accepts numbers without an area code, which cannot be called from elsewhere.
     possible = phonenumbers.is_possible_number_with_reason(number) == ValidationResult.IS_POSSIBLE
     if number.extension or not possible:
         return None

@@ -1,6 +1,6 @@
-"""Privacy mode: riders by their initials, on screens that visitors see.
+"""Privacy mode: riders by initials, on screens that visitors can see.
 
-The door of a request says whether it is on; tasks, commands and the API write names whole.
+The entry point of a request sets it; tasks, commands and the API use full names.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _on: ContextVar[bool] = ContextVar("initials_alone", default=False)
 
 @contextmanager
 def initials_alone(wanted: bool) -> Iterator[None]:
-    """Have names of riders shortened in this thread or task meanwhile, or not."""
+    """Set privacy mode for this thread or task in the block."""
     before = _on.set(wanted)
     try:
         yield
@@ -25,5 +25,5 @@ def shows_initials() -> bool:
 
 
 def initial(name: str) -> str:
-    """Shorten a name to its first letter: `W.` for Wilson; nothing of a name without letters."""
+    """Return the initial of a name: `W.` for Wilson; "" for a name without letters."""
     return next((f"{one.upper()}." for one in name if one.isalnum()), "")

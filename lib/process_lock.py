@@ -1,4 +1,4 @@
-"""A lock that lives as long as the process that holds it: the system lets go of it, however the process ends."""
+"""A lock that is held until its process ends: the operating system releases it, even after a crash."""
 
 import contextlib
 import fcntl
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Held(Exception):
-    """Another process holds the lock; `pid` is its number, 0 where it has not said so yet."""
+    """Another process holds the lock; `pid` is its process id, 0 if it is not known yet."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(pid)
@@ -20,9 +20,9 @@ def process_lock(path: Path) -> Iterator[None]:
     """Hold the lock on `path`, without waiting.
 
     Raises:
-        Held: another process has it.
+        Held: another process holds it.
     """
-    # lockf, not flock: a child made by fork would go on holding the latter after we are gone.
+    # lockf, not flock: a forked child would keep a flock after this process ends.
     with path.open("a+") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

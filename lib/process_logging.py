@@ -33,11 +33,11 @@ ALLOWED: Final = frozenset(
         "task", "task_id", "token_id", "user_id", "vehicle_id",
     }
 )  # fmt: skip
-# Written by the processors below; their values hold no text from outside.
+# Keys that the processors below set; their values contain no text from outside.
 OWN: Final = frozenset(
     {"at", "level", "logger", "event", "exception", "causes", "frames", "constraint", "errno"},
 )
-# Celery passes its facts as the arguments of the message.
+# Celery passes these facts as arguments of the message.
 _CELERY: Final = {"name": "task", "id": "task_id", "runtime": "seconds"}
 _MAX_VALUE: Final = 200  # characters; identifiers and codes are shorter
 _MAX_FRAMES: Final = 40  # the innermost ones; recursion errors have thousands
@@ -117,7 +117,7 @@ def _add_celery_task(logger: logging.Logger | None, method: str, event: EventDic
 def _add_request(logger: logging.Logger | None, method: str, event: EventDict) -> EventDict:
     request = getattr(event["_record"], "request", None)
     if request is not None:
-        # The route, not the path: a path holds whatever somebody typed.
+        # The route, not the path, which may contain anything that a user typed.
         event["request_id"] = getattr(request, "id", event.get("request_id"))
         event["method"] = getattr(request, "method", None)
         event["route"] = getattr(getattr(request, "resolver_match", None), "route", None)
@@ -133,7 +133,7 @@ def _scalar(value: object) -> object:
 
 
 def _describe_exception(logger: logging.Logger | None, method: str, event: EventDict) -> EventDict:
-    """Add class, frames and PostgreSQL's names of an exception, without a word of its text."""
+    """Add class, frames and PostgreSQL's codes of an exception, without its text."""
     exc_info = event.get("exc_info")
     exception = exc_info[1] if exc_info else event["_record"].msg
     if not isinstance(exception, BaseException):
@@ -144,7 +144,7 @@ def _describe_exception(logger: logging.Logger | None, method: str, event: Event
     if len(chain) > 1:
         event["causes"] = [_class_name(cause) for cause in chain[1:]]
     for cause in chain:
-        # Names of the schema, never values.
+        # Names from the schema, never values.
         if sqlstate := getattr(cause, "sqlstate", None):
             event["sqlstate"] = sqlstate
             event["constraint"] = getattr(getattr(cause, "diag", None), "constraint_name", None)

@@ -1,7 +1,7 @@
-"""Checks of ids that riders and fleet keep of each other's records: the only registry of this project (docs/adr/0026).
+"""Checks of ids that riders and drivers store of each other: the only registry of this project (docs/adr/0026).
 
-Riders keep ids of drivers they prefer, and drivers keep ids of riders they do not drive.  The two apps stand beside
-each other and import nothing of each other.  `RidesConfig.ready` sets the two functions: rides stand above both.
+Riders store ids of preferred and excluded drivers, and drivers store ids of excluded riders.  The apps riders and fleet
+are siblings and do not import each other.  `RidesConfig.ready` sets the two functions, because rides is above both.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -31,28 +31,28 @@ checks: Final = ReferenceChecks()
 
 
 def visible_drivers(ids: Collection[UUID], by: Principal) -> set[UUID]:
-    """Return the drivers among `ids` that the caller may see.  One query, none where there are no ids."""
+    """Return the drivers among `ids` that the caller may see.  One query, none without ids."""
     return _visible(checks.visible_drivers, ids, by)
 
 
 def visible_riders(ids: Collection[UUID], by: Principal) -> set[UUID]:
-    """Return the riders among `ids` that the caller may see.  One query, none where there are no ids."""
+    """Return the riders among `ids` that the caller may see.  One query, none without ids."""
     return _visible(checks.visible_riders, ids, by)
 
 
 def require_drivers(ids: Sequence[UUID], *, field: str, held: Collection[UUID] = (), by: Principal) -> None:
-    """Refuse ids under `field` that are no driver within the caller's data scope; ids `held` already may stay.
+    """Refuse ids under `field` that are not drivers in the caller's data scope; ids that are `held` already may stay.
 
-    One query at most.
+    At most one query.
 
     Raises:
-        FieldRefused: names the place of each refused id.  Missing and out of scope look the same.
+        FieldRefused: names the position of each refused id.  Missing and out of scope look the same.
     """
     _require(_("driver"), visible_drivers, ids, field=field, held=held, by=by)
 
 
 def require_riders(ids: Sequence[UUID], *, field: str, held: Collection[UUID] = (), by: Principal) -> None:
-    """Do what `require_drivers` does, for ids of riders."""
+    """Refuse ids that are not riders in the caller's data scope; see `require_drivers`."""
     _require(_("rider"), visible_riders, ids, field=field, held=held, by=by)
 
 

@@ -1,6 +1,7 @@
-"""Reading from a copy of the database: reports and exports do, where the operator has one (REPLICA_URL).
+"""Reading from a replica of the database: reports and exports do so if the operator has one (REPLICA_URL).
 
-`reading` is the one place that chooses.  A copy lags behind; `as_of` says how far, and answers hand that on.
+`reading` is the only place that chooses the database.  A replica lags behind; `as_of` returns by how much, and
+responses include it.
 """
 
 from collections.abc import Iterator
@@ -15,9 +16,9 @@ REPLICA: Final = "replica"
 
 _reading: ContextVar[str | None] = ContextVar("reading from", default=None)
 
-# The server said with its last message how far its log went then: where that is replayed, the copy knows all there was.
-# What came after is on its way, or cannot come: nothing here would tell.  That message can be read by members of
-# pg_read_all_stats alone; for others it is the last change that was replayed, which is true, and older.
+# The primary's last message contained its log position at that time: once that is replayed, the replica has everything
+# up to the message.  Later changes may be on their way or blocked; the replica cannot tell.  Only members of
+# pg_read_all_stats can read that message; others get the last replayed change, which is correct but older.
 _AS_OF: Final = """
     SELECT CASE WHEN pg_is_in_recovery() THEN greatest(
         pg_last_xact_replay_timestamp(),
@@ -27,13 +28,16 @@ _AS_OF: Final = """
 
 
 def alias() -> str:
-    """Name the database that reports and exports read: the copy, or without one the database itself."""
+    """Return the alias of the database for reports and exports.
+
+    The replica if there is one, else the default database.
+    """
     return REPLICA if REPLICA in connections.settings else DEFAULT_DB_ALIAS
 
 
 @contextmanager
 def reading() -> Iterator[str]:
-    """Let the models of this block be read from where reports read; gives the alias, for SQL."""
+    """Read models in this block from the database of reports; yields its alias, for SQL."""
     mark = _reading.set(alias())
     try:
         yield alias()
@@ -42,7 +46,7 @@ def reading() -> Iterator[str]:
 
 
 def as_of(using: str) -> datetime | None:
-    """Ask up to which moment a database knows everything; None: it cannot tell.  One query."""
+    """Return the time up to which a database has all changes; None if it is unknown.  One query."""
     with connections[using].cursor() as cursor:
         cursor.execute(_AS_OF)
         found: datetime | None = cursor.fetchone()[0]
@@ -50,7 +54,7 @@ def as_of(using: str) -> datetime | None:
 
 
 class Router:
-    """Sends reads inside `reading` to the copy, and everything else where it belongs: only one database is written."""
+    """Routes reads inside `reading` to the replica, and all other queries to the default database."""
 
     def db_for_read(self, model: Any, **hints: Any) -> str | None:
         return _reading.get()

@@ -1,7 +1,7 @@
-"""Context of a request: its id, in the response and in every record it makes, and the principal, in every log line.
+"""Context of a request: its id, in the response and in all records it creates, and the principal, in every log line.
 
-Both are structlog context variables, so that any code below may log without passing the request along.  They end with
-the request: `bound_contextvars` restores what was bound before, in the thread or task that served it.
+Both are structlog context variables, so that all code below can log without a reference to the request.  They end with
+the request: `bound_contextvars` restores the previous values in the thread or task that served it.
 """
 
 import logging
@@ -19,29 +19,29 @@ _CORRELATION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 def id_of(request: HttpRequest) -> str:
-    """Read the id of a request; "" outside the middleware, as in a test that calls a view."""
+    """Return the id of a request; "" outside the middleware, as in a test that calls a view."""
     return getattr(request, "id", "")
 
 
 def bind_principal(*, kind: str, principal_id: UUID | None) -> None:
-    """Name the caller in every further log line of this request, once the caller is authenticated."""
+    """Add the caller to all further log lines of this request, once the caller is authenticated."""
     bind_contextvars(principal=kind, principal_id=principal_id)
 
 
 def answer_headers(request: HttpRequest) -> dict[str, str]:
-    """Return the headers that the response will carry, also that of an error; callers add to them."""
+    """Return the headers that the response, even an error response, will carry; callers add to them."""
     headers: dict[str, str] = request.__dict__.setdefault("answer_headers", {})
     return headers
 
 
 def afterwards(request: HttpRequest) -> list[Callable[[], None]]:
-    """Return the functions that run after the view, also after an error; callers add to them."""
+    """Return the functions that run after the view, even after an error; callers add to them."""
     functions: list[Callable[[], None]] = request.__dict__.setdefault("afterwards", [])
     return functions
 
 
 class RequestContextMiddleware:
-    """Give the request an id (`request.id`) and answer it in `X-Request-Id`; echo a well-formed `X-Correlation-Id`."""
+    """Assign an id to the request (`request.id`), return it as `X-Request-Id`, and echo a valid `X-Correlation-Id`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -62,13 +62,13 @@ class RequestContextMiddleware:
         finally:
             _finish(request)
         for name, value in headers.items():
-            links = response.get(name) if name == "Link" else None  # a list: the link to the next page stays
+            links = response.get(name) if name == "Link" else None  # a list: keeps the link to the next page
             response[name] = f"{links}, {value}" if links else value
         return response
 
 
 def _finish(request: HttpRequest) -> None:
-    """Run the functions of `afterwards`; one that fails must not replace the response by an error."""
+    """Run the functions of `afterwards`; a failing one must not replace the response by an error."""
     for function in afterwards(request):
         try:
             function()

@@ -1,4 +1,4 @@
-"""What code checks: the words of the API's tokens and of people's roles."""
+"""Scopes: the rights that code checks, granted to API tokens and to roles of people."""
 
 from django.db.models import TextChoices
 
@@ -7,8 +7,8 @@ class Scope(TextChoices):
     RIDES_READ = "rides:read"
     RIDES_WRITE = "rides:write"
     RIDES_STATUS = "rides:status"
-    RIDES_OVERRIDE = "rides:override"  # soft guards, with a reason
-    RIDES_CORRECT = "rides:correct"  # re-open what has ended
+    RIDES_OVERRIDE = "rides:override"  # override rules that can be overridden, with a reason
+    RIDES_CORRECT = "rides:correct"  # reopen rides that have ended
     ASSIGNMENTS_WRITE = "assignments:write"
     EXCEPTIONS_READ = "exceptions:read"
     EXCEPTIONS_WRITE = "exceptions:write"
@@ -21,8 +21,8 @@ class Scope(TextChoices):
     FACILITIES_WRITE = "facilities:write"
     REPORTS_READ = "reports:read"
     EXPORTS_CREATE = "exports:create"
-    EXPORTS_PHI = "exports:phi"  # with riders named, as far as the PHI level reaches
-    DESTINATIONS_MANAGE = "destinations:manage"  # where exports are put outside
+    EXPORTS_PHI = "exports:phi"  # with names of riders, as far as the PHI level permits
+    DESTINATIONS_MANAGE = "destinations:manage"  # external destinations of exports
     EVENTS_READ = "events:read"
     WEBHOOKS_MANAGE = "webhooks:manage"
     TOKENS_MANAGE = "tokens:manage"

@@ -1,8 +1,8 @@
-"""ZIP files that a passphrase opens, as 7-Zip and WinZip know them: AES-256.
+"""Password-protected ZIP files that 7-Zip and WinZip can open: AES-256.
 
-For people who have to read them without this service.  The format leaves names, sizes and dates of the files inside
-readable: whoever writes one names files so that they say nothing.  It derives keys in 1,000 rounds and no more, so that
-the passphrase has to be a long one.
+For people who have to read them without this service.  The format does not encrypt names, sizes and dates of the files
+inside, so the caller has to choose names that reveal nothing.  It derives keys in only 1,000 rounds, so the passphrase
+has to be long.
 """
 
 import struct
@@ -16,11 +16,11 @@ from pyzipper.zipfile_aes import AESZipInfo
 
 
 class NotOpened(Exception):
-    """The passphrase is another one, or the file has been altered, or is none of ours."""
+    """The passphrase is wrong, or the file was altered or is not from `write`."""
 
 
 def write(files: Mapping[str, bytes], passphrase: str, *, at: datetime) -> bytes:
-    """Give the bytes of a ZIP of these files; `at` is the date that they all carry, as it stands."""
+    """Return the bytes of a ZIP of these files; `at` is the date of all files, without a time zone."""
     out = BytesIO()
     with pyzipper.AESZipFile(out, "w", encryption=pyzipper.WZ_AES, encryption_kwargs={"nbits": 256}) as packed:
         packed.setpassword(passphrase.encode())
@@ -32,10 +32,10 @@ def write(files: Mapping[str, bytes], passphrase: str, *, at: datetime) -> bytes
 
 
 def read(data: bytes, passphrase: str) -> dict[str, bytes]:
-    """Give the files of a ZIP that `write` made, by name.
+    """Return the files of a ZIP of `write`, by name.
 
     Raises:
-        NotOpened: as it says.
+        NotOpened: the passphrase is wrong, or the file is not valid.
     """
     try:
         with pyzipper.AESZipFile(BytesIO(data)) as found:

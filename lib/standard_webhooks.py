@@ -34,7 +34,7 @@ class Signer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ed25519:
-    """Signs with a private key, for receivers that know the public key: scheme `v1a`."""
+    """Signs with a private key for receivers that have the public key: scheme `v1a`."""
 
     key: Ed25519PrivateKey
 
@@ -55,12 +55,12 @@ def headers(event_id: str, *, timestamp: int, body: bytes, signers: Sequence[Sig
 
 
 def new_secret() -> str:
-    """Make a secret of 32 random bytes."""
+    """Generate a secret of 32 random bytes."""
     return SECRET_PREFIX + base64.b64encode(os.urandom(_NEW_SECRET_BYTES)).decode()
 
 
 def hmac_of(secret: str) -> Webhook:
-    """Make the signer and verifier of a secret.
+    """Return the signer and verifier of a secret.
 
     Raises:
         BadSecret: not `whsec_` and the base64 of 24 to 64 bytes.
@@ -76,13 +76,13 @@ def hmac_of(secret: str) -> Webhook:
 
 
 def new_private_key() -> str:
-    """Make an Ed25519 key, as base64 of its 32 bytes."""
+    """Generate an Ed25519 key, as base64 of its 32 bytes."""
     raw = Ed25519PrivateKey.generate().private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
     return base64.b64encode(raw).decode()
 
 
 def ed25519_of(private_key: str) -> Ed25519:
-    """Read a key that `new_private_key` made."""
+    """Parse a key of `new_private_key`."""
     return Ed25519(Ed25519PrivateKey.from_private_bytes(base64.b64decode(private_key)))
 
 

@@ -1,7 +1,7 @@
-"""Responses that are produced while they are sent, from rows or from a file.
+"""Responses that are generated while they are sent, from rows or from a file.
 
-Under ASGI a thread of its own produces the pieces, one at a time as the client reads them: the event loop never waits
-for the database, and at most two pieces are in memory.  Under WSGI the thread of the request produces them.
+Under ASGI a separate thread generates the chunks, one at a time as the client reads them: the event loop never waits
+for the database, and at most two chunks are in memory.  Under WSGI the request's thread generates them.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 
-_END: Final = b""  # no piece is empty
+_END: Final = b""  # no chunk is empty
 
 
 def stream_response(
     request: HttpRequest, pieces: Iterator[bytes], *, content_type: str, headers: dict[str, str]
 ) -> StreamingHttpResponse:
-    """Stream pieces, which may use a database connection until the last; one that fails breaks the response off."""
+    """Stream chunks, which may use a database connection until the last one; an exception aborts the response."""
     content = _threaded(pieces) if isinstance(request, ASGIRequest) else pieces
     beside = {"X-Accel-Buffering": "no"}  # nginx would buffer it
     return StreamingHttpResponse(content, content_type=content_type, headers=beside | headers)
@@ -32,12 +32,12 @@ async def _threaded(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
         while piece := await loop.run_in_executor(thread, next, pieces, _END):
             yield piece
     finally:
-        # The thread closes the generator after the piece it may still produce for a client that has gone.
+        # The thread closes the generator after a chunk that it may still generate for a client that has disconnected.
         thread.submit(_close, pieces)
         thread.shutdown(wait=False)
 
 
 def _close(pieces: Any) -> None:
-    """End the statement of the generator, and return its connection to the pool."""
+    """End the generator's statement, and return its connection to the pool."""
     pieces.close()
     connections.close_all()

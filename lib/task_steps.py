@@ -7,7 +7,7 @@ log = logging.getLogger(__name__)
 
 
 def run_steps(steps: Mapping[str, Callable[[], object]]) -> Iterator[tuple[str, bool]]:
-    """Run every step in order, and yield its name and whether it succeeded, after each.
+    """Run every step in order, and yield its name and whether it succeeded after each one.
 
     A step that raises is logged with its traceback and does not stop the next one.  Each step opens its own
     transactions; call this outside of any.

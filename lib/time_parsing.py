@@ -1,7 +1,7 @@
-"""Times of day as people type them: `1430`, `14:30`, `2:30p`, `2:30 p. m.`, `9a`, `noon`, and from now on `now`,
-`+45`, `+1:30`; the words in Spanish as well.
+"""Parsing of times of day as people type them: `1430`, `14:30`, `2:30p`, `2:30 p. m.`, `9a`, `noon`.
 
-Pure: text, a day and a zone in, instants out.
+Also times relative to now: `now`, `+45`, `+1:30`; and the words in Spanish.  Pure: takes text, a day and a zone, and
+returns instants.
 """
 
 import re
@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 _CLOCK: Final = re.compile(r"(\d{1,2})(?:[:.]?(\d\d))?\s*(?:([ap])\.?\s?(?:m\.?)?)?", re.ASCII)
 _FROM_NOW: Final = re.compile(r"\+\s*(?:(\d{1,2}):([0-5]\d)|(\d{1,4}))", re.ASCII)
 _NOW: Final = timedelta(0)
-# Of every language that pages speak, whichever the reader's is.
+# Words of all languages of the console, regardless of the reader's language.
 _WORDS: Final[dict[str, time | timedelta]] = {
     "now": _NOW,
     "ahora": _NOW,
@@ -23,14 +23,14 @@ _WORDS: Final[dict[str, time | timedelta]] = {
 
 
 class InvalidTime(ValueError):
-    """The text is neither a time of day nor a time from now."""
+    """The text is neither a time of day nor a time relative to now."""
 
 
 def parse(text: str) -> time | timedelta:
-    """Read a time of day, or how far from now; 24 hours unless `a` or `p` follows.
+    """Parse a time of day, or a time relative to now; 24-hour clock unless `a` or `p` follows.
 
     Raises:
-        InvalidTime: it is neither; `24:00` is not, for it could be meant of two days.
+        InvalidTime: it is neither; `24:00` is invalid, because it could mean either of two days.
     """
     said = " ".join(text.lower().split())
     if said in _WORDS:
@@ -51,9 +51,9 @@ def parse(text: str) -> time | timedelta:
 
 
 def instants(day: date, clock: time, zone: str) -> tuple[datetime, ...]:
-    """List the instants, in UTC and in order, at which clocks of the zone show this on that day.
+    """List the instants, in UTC and in order, at which clocks of the zone show this time on that day.
 
-    None in the hour that is skipped in spring, two in the one that comes again in autumn, else one.
+    None in the hour that is skipped in spring, two in the hour that is repeated in autumn, else one.
     """
     wall, there = datetime.combine(day, clock), ZoneInfo(zone)
     tried = {wall.replace(tzinfo=there, fold=fold).astimezone(UTC) for fold in (0, 1)}

@@ -1,4 +1,4 @@
-"""Rate limits: a bucket that holds a burst and is refilled evenly."""
+"""Rate limits: token buckets, which hold a burst and are refilled evenly."""
 
 import logging
 import math
@@ -10,7 +10,7 @@ from typing import Final
 from django.core.cache import caches
 from redis.exceptions import RedisError
 
-# What a cache on another machine may do to us.  Limits give way to it: rides are dispatched without them.
+# Errors of a cache on another machine.  They suspend the limits, so that rides can still be dispatched.
 CACHE_FAILURES: Final = (RedisError, OSError)
 
 _log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How many requests a minute in the long run, and how many at once."""
+    """A rate limit: requests per minute on average, and burst size."""
 
     name: str
     per_minute: int
@@ -32,7 +32,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What a bucket holds after a request; `wait` is the seconds until one more passes, 0 where one does."""
+    """The state of a bucket after a request; `wait` is the seconds until the next request passes, 0: it passes now."""
 
     policy: Policy
     allowed: bool
@@ -41,7 +41,7 @@ class Balance:
 
     @property
     def header(self) -> str:
-        """The RateLimit field (draft-ietf-httpapi-ratelimit-headers): requests left at once, seconds until full."""
+        """Return the RateLimit field (draft-ietf-httpapi-ratelimit-headers): requests left, seconds until full."""
         missing = self.policy.burst - self.remaining
         return f'"{self.policy.name}";r={self.remaining};t={math.ceil(missing * 60 / self.policy.per_minute)}'
 
@@ -49,9 +49,9 @@ class Balance:
 def take(policy: Policy, owner: str, amount: float = 1) -> Balance:
     """Take from the bucket of `owner`; a negative amount gives back.
 
-    Buckets live in the cache `throttles`.  Within a process takes are serial; between processes that share a cache two
-    may now and then read the same balance, which lets one request too many through and never one too few.  While the
-    cache does not answer every bucket is full.
+    Buckets are stored in the cache `throttles`.  Within a process takes are serialized; two processes that share a
+    cache may occasionally read the same balance, which lets one request too many through, never one too few.  While the
+    cache does not respond, every bucket counts as full.
     """
     try:
         return _take(policy, owner, amount)

@@ -1,4 +1,4 @@
-"""Files that forms send: kept in memory, and never written to a disk as they come."""
+"""Uploaded files are held in memory, and never written to a disk as they arrive."""
 
 from io import BytesIO
 from typing import Any
@@ -9,15 +9,15 @@ from django.core.files.uploadhandler import FileUploadHandler
 
 
 class InMemory(FileUploadHandler):
-    """Keep what one request may send, UPLOAD_MAX_BYTES in all its files; of more than that, the size alone.
+    """Hold the files of a request in memory, up to UPLOAD_MAX_BYTES in total; beyond that, only their size.
 
-    Django's own would write files of more than 2.5 MB to the folder of temporary files: scans that are sealed at rest
-    would lie there open.  A form that looks at `size` before it reads says what is wrong.
+    Django's own handlers would write files larger than 2.5 MB to the temporary folder, where scans would be
+    unencrypted.  A form that checks `size` before reading reports files that are too large.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._room: int = settings.UPLOAD_MAX_BYTES  # that the files of the request have left
+        self._room: int = settings.UPLOAD_MAX_BYTES  # bytes left for the files of the request
         self._kept = BytesIO()
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:

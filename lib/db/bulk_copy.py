@@ -1,6 +1,6 @@
-"""Rows into tables by COPY: some two hundred thousand of them, in a few seconds.
+"""Bulk inserts by COPY: about 200,000 rows in a few seconds.
 
-Defaults are those of the model, read once for all rows: an id is given with each of them.
+Model defaults are evaluated once for all rows, so every row has to bring its own id.
 """
 
 import datetime as dt
@@ -14,19 +14,19 @@ from psycopg import sql
 
 Row = Mapping[str, Any]
 
-PIECE: Final = 400  # rows sent at a time
+PIECE: Final = 400  # rows per chunk
 _NULL: Final = r"\N"
 _ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
 
 def copy_rows(model: type[models.Model], rows: Iterable[Row]) -> int:
-    """Write rows, given as column attribute (`rider_id`) -> value, and answer how many.
+    """Insert rows, given as dictionaries by column attribute (`rider_id`); return how many.
 
-    Columns that a row does not mention, or has None in, get the model's default; instants may be seconds since 1970,
-    and text in a JSON column is JSON already.  Inside a transaction.
+    Columns that a row omits, or has None in, get the model's default; instants may be seconds since 1970, and text for
+    a JSON column has to be JSON already.  Call it inside a transaction.
 
     Raises:
-        ValueError: a row names a column that the model does not have.
+        ValueError: a row has a column that the model does not have.
     """
     given = list(rows)
     if not given:
@@ -37,12 +37,12 @@ def copy_rows(model: type[models.Model], rows: Iterable[Row]) -> int:
         raise ValueError(f"{model.__name__} has no column {sorted(unknown)}.")
     columns = [_Column(field) for field in fields if field.attname in named]
     defaults = [_Column(field) for field in fields if field.attname not in named and _has_default(field)]
-    defaults = [column for column in defaults if column.default != _NULL]  # the database fills in NULL by itself
+    defaults = [column for column in defaults if column.default != _NULL]  # the database itself defaults to NULL
     names = sql.SQL(", ").join(sql.Identifier(column.name) for column in [*columns, *defaults])
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(model._meta.db_table), names)
     end = "".join(f"\t{column.default}" for column in defaults) + "\n"
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for start in range(0, len(given), PIECE):  # the server reads one piece while the next is written
+        for start in range(0, len(given), PIECE):  # the server reads one chunk while the next is written
             copy.write("".join([_line(row, columns) + end for row in given[start : start + PIECE]]))
     return len(given)
 
@@ -63,7 +63,7 @@ class _Column:
 
 
 def _has_default(field: Any) -> bool:
-    """Whether the model, not the database, says what a column holds when nobody does."""
+    """Return whether the model, not the database, defines the default of a column."""
     if field.db_default is not models.NOT_PROVIDED:
         return False
     return field.null or field.default is not models.NOT_PROVIDED or field.empty_strings_allowed
@@ -89,7 +89,7 @@ def _plain(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """Text is taken to be JSON already: stops and needs repeat, and are written once."""
+    """Return the JSON of a value; text is JSON already, so that repeated stops and needs are encoded only once."""
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
     return text.replace("\\", "\\\\")
 

@@ -1,4 +1,4 @@
-"""Pages that change as the data does: what PostgreSQL tells of, who in this process hears it, and streams to browsers.
+"""Live updates of pages: notifications of PostgreSQL, their distribution in the process, and streams to browsers.
 
-docs/adr/0020 says why it is built this way.
+docs/adr/0020 explains the design.
 """

@@ -1,16 +1,16 @@
-"""What PostgreSQL tells of on the channel, and what a browser is told of it."""
+"""Messages of the PostgreSQL channel, and their form for browsers."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-CHANNEL: Final = "carelane_live"  # named in migration events/0005 too
+CHANNEL: Final = "carelane_live"  # also in migration events/0005
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something was recorded about a record.  `type` is the event's; the ids are texts."""
+    """A recorded change of a record.  `type` is that of the event; ids are text."""
 
     subject: str
     id: str
@@ -20,9 +20,9 @@ class Change:
 
 
 def read(payload: str) -> list[Change] | None:
-    """Read one message of the channel; None where it names nothing, and everything has to be looked at again.
+    """Parse a message of the channel; None if it is invalid, and everything has to be reloaded.
 
-    Anybody who may connect can send on a channel, so whatever is not ours counts as that.
+    Every role that may connect can send on a channel, so invalid messages are possible.
     """
     try:
         return [Change(*told) for told in json.loads(payload)["changes"]]
@@ -31,5 +31,5 @@ def read(payload: str) -> list[Change] | None:
 
 
 def as_json(changes: Iterable[Change]) -> list[dict[str, Any]]:
-    """List what the browser hears: which records, and what happened to them."""
+    """Return the changes as the browser gets them: the records, and the types of their events."""
     return [{"subject": one.subject, "id": one.id, "type": one.type} for one in changes]

@@ -1,7 +1,7 @@
-"""One connection of each process listens to PostgreSQL; whatever it hears goes to the readers in whose reach it lies.
+"""One connection per process listens to PostgreSQL; its messages go to the readers who may see them.
 
-The connection is no part of Django's pool, and has to lead to PostgreSQL itself: what pools by transaction (PgBouncer)
-takes LISTEN and then hears nothing.
+The connection is not part of Django's pool and must lead directly to PostgreSQL: a pooler in transaction mode
+(PgBouncer) accepts LISTEN but delivers no messages.
 """
 
 import asyncio
@@ -20,10 +20,11 @@ from psycopg import sql
 
 from lib.live.changes import CHANNEL, Change, read
 
-MOST_WAITING: Final = 100  # messages; who falls behind further begins anew
-FIRST_PAUSE: Final = 0.5  # seconds until PostgreSQL is tried again, doubled each time
+MOST_WAITING: Final = 100  # messages; a reader that falls further behind has to reconnect
+FIRST_PAUSE: Final = 0.5  # seconds until the next attempt to connect to PostgreSQL, doubled each time
 LONGEST_PAUSE: Final = 30
-# A server that vanished without a word is noticed within 35 seconds; libpq asks the network, not PostgreSQL.
+# A server that disappears without closing the connection is noticed within 35 seconds; keepalives are sent by the
+# kernel, without a query.
 KEEPALIVE: Final = {
     "keepalives": 1,
     "keepalives_idle": 20,
@@ -38,7 +39,7 @@ Sees = Callable[[Change], bool]
 
 
 class Signal(Enum):
-    """What a reader is told besides changes."""
+    """Messages to a reader besides changes."""
 
     RESYNC = "look at everything again"
     OVER = "nothing follows: connect anew, and look at everything again"
@@ -48,7 +49,7 @@ Message = list[Change] | Signal
 
 
 class Inbox:
-    """What one reader was told and has not taken yet."""
+    """Messages for one reader that it has not read yet."""
 
     def __init__(self, sees: Sees) -> None:
         self._sees = sees
@@ -66,13 +67,13 @@ class Inbox:
         self._rung.set()
 
     def end(self) -> None:
-        """Drop what waits: whoever connects anew looks at everything again."""
+        """Discard unread messages and end the stream: a reader that reconnects reloads everything."""
         self._waiting.clear()
         self._waiting.append(Signal.OVER)
         self._rung.set()
 
     async def take(self, *, seconds: float) -> Message | None:
-        """Wait for the next message; None when none came for so long."""
+        """Wait for the next message; None if there is none within `seconds`."""
         if not self._waiting:
             self._rung.clear()
             bell = asyncio.get_running_loop().call_later(seconds, self._rung.set)
@@ -84,7 +85,7 @@ class Inbox:
 
 
 class Hub:
-    """Hears for the readers of one event loop.  It begins with the first of them and stays."""
+    """Listens for the readers of one event loop, from the first reader on."""
 
     def __init__(self) -> None:
         self._inboxes: set[Inbox] = set()
@@ -93,7 +94,7 @@ class Hub:
 
     @contextmanager
     def inbox(self, sees: Sees) -> Iterator[Inbox]:
-        """Collect for a reader until the block ends."""
+        """Return an inbox that collects messages for a reader until the block ends."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._listen_for_ever())
         inbox = Inbox(sees)
@@ -104,7 +105,7 @@ class Hub:
             self._inboxes.discard(inbox)
 
     async def hears(self, *, seconds: float) -> bool:
-        """Wait until PostgreSQL is listened to: from then on nothing is missed; False where it takes longer."""
+        """Wait until the connection listens, after which no change is missed; False if that takes longer."""
         waiting = asyncio.ensure_future(self._hears.wait())
         await asyncio.wait({waiting}, timeout=seconds)
         waiting.cancel()
@@ -126,7 +127,7 @@ class Hub:
                 self._hears.clear()
                 for inbox in self._inboxes:
                     inbox.end()
-            await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # so that processes do not come at once
+            await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # processes reconnect one by one
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _hand_on(self, heard: list[Change] | None) -> None:
@@ -138,7 +139,7 @@ _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
 
 
 def hub() -> Hub:
-    """Give the hub of the running event loop: of the process, where a server runs one loop."""
+    """Return the hub of the running event loop, of which a server process has one."""
     loop = asyncio.get_running_loop()
     found = _hubs.get(loop)
     if found is None:

@@ -1,4 +1,4 @@
-"""Streams of server-sent events: the one place that makes a response which does not end by itself.
+"""Streams of server-sent events: the only responses that do not end by themselves.
 
 The format: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -19,35 +19,35 @@ from django.http.response import HttpResponseBase
 from lib.live.changes import as_json
 from lib.live.hub import Inbox, Sees, Signal, hub
 
-ALIVE_SECONDS: Final = (15, 20)  # between signs of life; spread, so that a thousand streams do not ask at once
-PATIENCE_SECONDS: Final = 5  # for PostgreSQL; then the browser comes again
+ALIVE_SECONDS: Final = (15, 20)  # between `alive` events; random, so that a thousand streams do not query at once
+PATIENCE_SECONDS: Final = 5  # to wait for PostgreSQL; then the browser has to reconnect
 _TYPE: Final = "text/event-stream"
-_RETRY: Final = b"retry: 2000\n\n"  # milliseconds after which a browser comes again
+_RETRY: Final = b"retry: 2000\n\n"  # milliseconds until the browser reconnects
 _RESYNC: Final = b"event: resync\ndata: 1\n\n"
 
 
 def listens(request: HttpRequest) -> bool:
-    """Say whether a stream is asked for, and not a page."""
+    """Return whether the request accepts a stream instead of a page."""
     return request.headers.get("Accept") == _TYPE
 
 
 def stream(request: HttpRequest, *, sees: Sees, stands: Callable[[], bool]) -> HttpResponseBase:
-    """Answer with the changes that `sees` lets through, as they are committed, until `stands` says no.
+    """Stream the changes that `sees` accepts, as they are committed, until `stands` returns False.
 
-    Events: `ready` (from now on nothing is missed), `alive`, `changes`, `resync`; the data of the first two are the
-    server's clock in milliseconds.  `stands` may query; it is asked about every 20 seconds, in a thread.  The stream
-    holds no database connection.  Under WSGI a stream would keep a thread for itself: the answer is 204 then, upon
-    which browsers give up, and pages ask instead.
+    Events: `ready` (no later change is missed), `alive`, `changes`, `resync`; the data of the first two is the server's
+    clock in milliseconds.  `stands` checks the session and may query; it is called about every 20 seconds, in a thread.
+    The stream holds no database connection.  Under WSGI a stream would occupy a thread, so the response is 204:
+    browsers stop connecting, and pages poll instead.
     """
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx would collect it
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx would buffer it
     return StreamingHttpResponse(_sent(sees, stands), content_type=_TYPE, headers=headers)
 
 
 async def _sent(sees: Sees, stands: Callable[[], bool]) -> AsyncIterator[bytes]:
-    # What sign-in and middleware have used goes back to the pool now: `request_finished`, which does it for other
-    # answers, comes when a stream ends.
+    # Return the connections used by sign-in and middleware to the pool now: `request_finished`, which does it for other
+    # responses, is sent when a stream ends.
     await sync_to_async(connections.close_all)()
     yield _RETRY
     with hub().inbox(sees) as inbox:
@@ -73,14 +73,14 @@ async def _messages(inbox: Inbox, stands: Callable[[], bool]) -> AsyncIterator[b
             if not await sync_to_async(_asked)(stands):
                 return
             due = loop.time() + random.uniform(*ALIVE_SECONDS)  # noqa: S311  # no secret
-            yield _clock("alive")  # scripts do not see comments, so this is an event
+            yield _clock("alive")  # an event, because scripts do not see comments
 
 
 def _asked(stands: Callable[[], bool]) -> bool:
     try:
         return stands()
     except Error:
-        return False  # who comes again is looked at anew
+        return False  # the browser reconnects and is checked again
     finally:
         connections.close_all()
 

@@ -1,1 +1,1 @@
-"""Everything behind `make run`: installation, secrets, and the processes of a service on one machine."""
+"""The implementation of `make run`: installation, secrets, and the processes of a service on one machine."""

@@ -1,4 +1,4 @@
-"""What each kind of broker is told; Celery's settings stand in settings.py."""
+"""Transport options of Celery for each kind of broker; other settings of Celery are in settings.py."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 def transport_options(url: str, var_dir: Path) -> dict[str, Any]:
-    """Give the transport's options: nothing waits long for a broker that is away, and no message is lost quietly."""
+    """Return the transport options: short waits for a broker that is down, and no silent loss of messages."""
     if url.startswith("filesystem"):
         folder = Path(urlsplit(url).path or var_dir / "broker")
         return {

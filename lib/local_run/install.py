@@ -1,7 +1,7 @@
-"""Make .venv hold exactly the pinned requirements.  Runs on the system's Python: standard library only.
+"""Install exactly the pinned requirements into .venv.  Runs on the system's Python: standard library only.
 
-python3 lib/local_run/install.py base        what the service needs
-python3 lib/local_run/install.py base dev    and what its tests need
+python3 lib/local_run/install.py base        requirements of the service
+python3 lib/local_run/install.py base dev    and of its tests
 """
 
 import hashlib
@@ -16,12 +16,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-# The lists name every dependency with its hashes, so that nothing has to be resolved.
+# The lists contain every dependency with its hashes, so that no resolving is needed.
 _PINNED = ("--require-hashes", "--no-deps")
 
 
 def main(names: list[str]) -> None:
-    """Install requirements/<name>.txt for each of `names`, if something changed since the last time."""
+    """Install requirements/<name>.txt for each of `names`, unless they are installed already."""
     stamp = VENV / ".installed"
     wanted = _fingerprint(names)
     if _works() and stamp.is_file() and wanted in stamp.read_text().split():
@@ -34,23 +34,23 @@ def main(names: list[str]) -> None:
     began = time.monotonic()
     stamp.unlink(missing_ok=True)
     lists = [argument for name in names for argument in ("--requirement", str(ROOT / "requirements" / f"{name}.txt"))]
-    # uv takes a third of pip's time; pip reaches package indexes that uv cannot, by its own configuration.
-    # Python compiles what the service imports, which is a third of it, in less time than uv compiles everything; the
-    # many processes of the tests find everything compiled.
+    # uv takes a third of pip's time; pip can reach package indexes that uv cannot, by its own configuration.  Without
+    # --compile-bytecode, Python compiles only the modules that the service imports, about a third, which is faster than
+    # compiling everything with uv.  The many processes of the tests need everything compiled.
     compiling = ["--compile-bytecode"] if "dev" in names else []
     if not _install_with_uv([*compiling, *lists]):
         done = _pip("install", *_PINNED, *lists)
         if done.returncode:
             print("\n".join((done.stdout + done.stderr).strip().splitlines()[-20:]), file=sys.stderr)
             sys.exit("The requirements could not be installed; pip says why above.")
-    # Everything of a shorter list is part of the longer one.
+    # A longer list includes everything of the shorter ones.
     fulfilled = [_fingerprint(names[: end + 1]) for end in range(len(names))]
     stamp.write_text("\n".join(fulfilled) + "\n")
     print(f"Installed in {time.monotonic() - began:.0f} s.", flush=True)
 
 
 def _install_with_uv(arguments: list[str]) -> bool:
-    """Install with uv, itself pinned and installed by pip; say whether that succeeded."""
+    """Install with uv, which is pinned too and installed by pip; return whether that succeeded."""
     uv_list = str(ROOT / "requirements" / "install.txt")
     if _pip("install", *_PINNED, "--requirement", uv_list).returncode:
         return False
@@ -68,23 +68,23 @@ def _pip(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def _run(command: list[str], environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run a command quietly: its remarks about the machine are of interest only when everything has failed."""
+    """Run a command and capture its output, which matters only if everything fails."""
     return subprocess.run(  # noqa: S603  # literal arguments, no shell
         command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment
     )
 
 
 def _works() -> bool:
-    """Tell whether .venv has a Python that starts: the one it was made from may be gone."""
+    """Return whether .venv has a working Python: the one it was created from may be gone."""
     try:
         done = subprocess.run([str(PYTHON), "-m", "pip", "--version"], check=False, capture_output=True)  # noqa: S603  # constant command
-    except OSError:  # none, or in a folder of somebody else's
+    except OSError:  # none, or in a folder of another user
         return False
     return done.returncode == 0
 
 
 def _make_environment() -> None:
-    # Debian ships venv without what fills it.
+    # Debian ships venv without ensurepip, which fills it.
     if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         sys.exit(f"Python's venv module is missing; on Debian and Ubuntu: apt install python{version}-venv")

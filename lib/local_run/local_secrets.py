@@ -1,4 +1,4 @@
-"""The secrets of one checkout, made once: nobody has to invent keys to try the service."""
+"""Secrets of one checkout, generated once, so that trying out the service needs no keys."""
 
 import base64
 import os
@@ -17,7 +17,7 @@ MADE: Final[Mapping[str, Callable[[], str]]] = {
 
 
 def load(path: Path) -> tuple[bool, dict[str, str]]:
-    """Read the secrets in `path`, adding those that are missing; the first value tells whether any was."""
+    """Return the secrets in `path`, generating missing ones; the first value is whether any was missing."""
     found: dict[str, str] = {}
     if path.exists():
         pairs = (line.split("=", 1) for line in path.read_text().splitlines() if "=" in line)
@@ -29,7 +29,7 @@ def load(path: Path) -> tuple[bool, dict[str, str]]:
 
 
 def _write(path: Path, values: Mapping[str, str]) -> None:
-    """Replace `path` in one step, readable by its owner alone from the first byte."""
+    """Replace `path` atomically; only its owner can read it, from the first byte on."""
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,6 +1,6 @@
-"""What stands between a database and the first request: tables, cache, static files and, where asked, demo data.
+"""Prepare a database for the first request: tables, cache, static files and, on request, demo data.
 
-One process for all of it: starting Django takes longer than most of the steps.
+One process for all steps, because starting Django takes longer than most of them.
 """
 
 import argparse
@@ -18,12 +18,12 @@ from django.db import OperationalError, connection
 
 
 def main() -> None:
-    """Run the steps, one line each; `--demo FILE` also loads demo data and leaves its facts in FILE."""
+    """Run the steps, one output line each; `--demo FILE` also loads demo data and writes its facts to FILE."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--demo", type=Path)
     arguments = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    gc.disable()  # it takes a sixth of the time that tables take, and the process ends soon
+    gc.disable()  # garbage collection takes a sixth of the time of the migrations, and the process is short-lived
     try:
         django.setup()
         connection.ensure_connection()
@@ -32,7 +32,7 @@ def main() -> None:
     except OperationalError:
         sys.exit("PostgreSQL does not let us in; check address, role, password and database of DATABASE_URL.")
 
-    # Loads every address as well: a mistake in one shows here, not at the first request.
+    # Also loads all URLs, so that an error in one is reported here and not at the first request.
     call_command("check", stdout=io.StringIO())
     _say("Bringing the tables up to date ...")
     call_command("migrate", interactive=False, verbosity=0)

@@ -1,12 +1,12 @@
-"""Behind `make run`: everything the service needs on one machine, started in order, watched, and stopped again.
+"""The program behind `make run`: starts everything that the service needs on one machine, watches it, and stops it.
 
     python -m lib.local_run.run                 serve until Ctrl-C
-    python -m lib.local_run.run manage ...      one management command against the same database
-    python -m lib.local_run.run demo            write the demo data anew (the service has to be stopped)
-    python -m lib.local_run.run reset           remove the database and everything else below var/
+    python -m lib.local_run.run manage ...      one management command on the same database
+    python -m lib.local_run.run demo            load the demo data again (the service has to be stopped)
+    python -m lib.local_run.run reset           delete the database and everything else in var/
 
-The processes are watched by honcho.  DATABASE_URL, BROKER_URL and CACHE_URL lead to servers of the operator's; without
-DATABASE_URL an embedded PostgreSQL is started, and demo mode is on.
+honcho watches the processes.  DATABASE_URL, BROKER_URL and CACHE_URL point to servers of the operator; without
+DATABASE_URL an embedded PostgreSQL is started in demo mode.
 """
 
 import contextlib
@@ -37,26 +37,26 @@ from lib.process_lock import Held, process_lock
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VAR = Path(os.environ.get("VAR_DIR") or ROOT / "var").resolve()
-# In the environment of every process that is started here, so that none is ever left behind or taken for ours.
+# In the environment of every process that is started here, to identify the processes of this checkout.
 MARK = "CARELANE_STARTED_FROM"
-COMMAND_SECONDS = 10  # that a command has to clear up when it is told to stop
-LOG_BYTES = 10_000_000  # a longer one is put aside at the next start, in the place of the one before it
+COMMAND_SECONDS = 10  # for a command to clean up after SIGTERM
+LOG_BYTES = 10_000_000  # larger logs are renamed at the next start, replacing the one renamed before
 
 
 class Refused(Exception):
-    """It cannot go on; the message is the one line that says why."""
+    """The command cannot continue; the message is one line with the reason."""
 
 
 def main(arguments: list[str]) -> int:
     """Run the command line; return the exit status."""
-    # Also where the caller made us ignore Ctrl-C, as shells do with what they put into the background.
+    # Also if the caller made this process ignore SIGINT, as shells do for background processes.
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
     if "MAKELEVEL" in os.environ:
         threading.Thread(target=_follow_make, args=(os.getppid(),), daemon=True).start()
     try:
         _make_folders()
-        os.umask(0o077)  # var/ holds secrets, rider data and logs
+        os.umask(0o077)  # var/ contains secrets, rider data and logs
         match arguments:
             case []:
                 return serve(_port())
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> int:
 
 
 def serve(port: int) -> int:
-    """Start everything, print how to use it, and return when it has been stopped."""
+    """Start everything, print how to use it, and return after it was stopped."""
     began = time.monotonic()
     with process_lock(VAR / "run.lock"):
         _stop_leftovers()
@@ -92,7 +92,7 @@ def serve(port: int) -> int:
 
 
 def manage(command: list[str]) -> int:
-    """Run a management command on the database of `make run`, which may be running or not."""
+    """Run a management command on the database of `make run`, even while the service is running."""
     try:
         with process_lock(VAR / "run.lock"), _environment(_port()) as environment:
             return _run([sys.executable, "manage.py", *command], environment)
@@ -103,7 +103,7 @@ def manage(command: list[str]) -> int:
 
 
 def demo() -> int:
-    """Empty the embedded database and load the demo data anew."""
+    """Delete the embedded database and load the demo data again."""
     if "DATABASE_URL" in os.environ:
         raise Refused("Demo data is for the embedded database alone; unset DATABASE_URL.")
     with process_lock(VAR / "run.lock"):
@@ -117,7 +117,7 @@ def demo() -> int:
 
 
 def reset() -> int:
-    """Remove everything below var/: data, secrets, logs."""
+    """Delete everything in var/: data, secrets, logs."""
     with process_lock(VAR / "run.lock"):
         _stop_leftovers()
         _embedded().stop_leftovers()
@@ -131,17 +131,17 @@ def reset() -> int:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    # Once is enough: a second one must not cut the stopping short.  Bounded by the patience of each stop.
+    # Ignore further signals: a second one must not interrupt the shutdown, whose steps have time limits of their own.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _follow_make(make: int) -> None:
-    """Stop when make is told to, or dies.
+    """Stop when make receives SIGINT, or dies.
 
-    A terminal sends Ctrl-C to both of us.  A program may send SIGINT to make alone, which then waits for us without
-    passing it on; while it waits it holds further ones back, and that can be seen.
+    A terminal sends Ctrl-C to both processes.  A program may send SIGINT only to make, which then waits for this
+    process without passing it on; while it waits it blocks further SIGINTs, which is visible in /proc.
     """
     while os.getppid() == make and not _holds_interrupts_back(make):
         time.sleep(0.5)
@@ -189,7 +189,7 @@ def _embedded() -> EmbeddedPostgres:
 
 @contextlib.contextmanager
 def _environment(port: int) -> Iterator[dict[str, str]]:
-    """Give the settings of the processes, with the embedded server running where no DATABASE_URL names another."""
+    """Yield the environment of the processes, with the embedded server running unless DATABASE_URL is set."""
     environment = _settings(port)
     if "DATABASE_URL" in environment:
         if environment["DEMO_MODE"].lower() in {"1", "true", "yes", "on", "y", "t", "ok"}:
@@ -208,7 +208,7 @@ def _environment(port: int) -> Iterator[dict[str, str]]:
 
 
 def _settings(port: int) -> dict[str, str]:
-    """Put the environment together: what the operator set, then the secrets of this checkout, then the defaults."""
+    """Build the environment: settings of the operator, then secrets of this checkout, then defaults."""
     defaults = {
         "BASE_URL": f"http://localhost:{port}",
         "ALLOWED_HOSTS": "localhost,127.0.0.1,[::1]",
@@ -216,7 +216,7 @@ def _settings(port: int) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
     }
     if "DATABASE_URL" not in os.environ:
-        defaults["EMAIL_URL"] = f"filemail:///{quote(str(VAR / 'mail'))}"  # one file for each mail
+        defaults["EMAIL_URL"] = f"filemail:///{quote(str(VAR / 'mail'))}"  # one file per mail
     if "BASE_URL" in os.environ:
         del defaults["ALLOWED_HOSTS"]
     created, secrets = local_secrets.load(VAR / "secrets.env")
@@ -226,7 +226,7 @@ def _settings(port: int) -> dict[str, str]:
 
 
 def _prepare(environment: dict[str, str]) -> dict[str, Any]:
-    """Bring the database and the static files up to date; return what the demo data say, {} without them."""
+    """Prepare the database and the static files; return the facts of the demo data, {} without demo data."""
     facts = VAR / "demo.facts"
     facts.unlink(missing_ok=True)
     command = [sys.executable, "-m", "lib.local_run.prepare"]
@@ -244,7 +244,7 @@ def _prepare(environment: dict[str, str]) -> dict[str, Any]:
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
-    """Run a command to its end; told to stop, tell it too, and give it time to clear up."""
+    """Run a command to its end; on SIGINT or SIGTERM terminate it, and wait for it to clean up."""
     with subprocess.Popen(command, cwd=ROOT, env=environment) as process:  # noqa: S603  # no shell
         try:
             return process.wait()
@@ -264,15 +264,15 @@ def _watch(environment: dict[str, str], port: int, facts: dict[str, Any], began:
         "web": f"{python} -m uvicorn config.asgi:application --host 127.0.0.1 --port {port} --no-access-log"
         " --log-level warning --timeout-graceful-shutdown 3 --lifespan off",
         "worker": f"{python} -m celery --quiet --app config.celery worker --beat --schedule {schedule} --pool threads"
-        # Twice as many as exports, and what schedules send, may hold for minutes.
+        # Twice the number of exports, and of uploads by schedules, that may take minutes at the same time.
         " --concurrency 8 --queues carelane,webhooks,exports --without-gossip --without-mingle --without-heartbeat"
         " --loglevel WARNING",
     }
-    # Threads of the worker have connections besides: for signs of life, and for what is claimed while others wait.
+    # Threads of the worker use further connections: for heartbeats, and for claims while other threads wait.
     connections = {"web": {}, "worker": {"DATABASE_POOL_SIZE": "24"}}
     _say("Starting the web server and the worker ...")
     for name, command in commands.items():
-        # Files keep the terminal readable; `exec` makes the process honcho signals the service itself.
+        # Files keep the terminal readable; `exec` makes the service itself the process that honcho signals.
         log = VAR / "log" / f"{name}.log"
         if log.exists() and log.stat().st_size > LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
@@ -292,7 +292,7 @@ def _watch(environment: dict[str, str], port: int, facts: dict[str, Any], began:
 
 
 class _Quiet:
-    """Prints no line of honcho's own: the runner says what happens."""
+    """Suppresses honcho's own output: the runner reports what happens."""
 
     width = 0
 
@@ -307,7 +307,7 @@ def _tell_when_up(
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10).close()
         except urllib.error.HTTPError:
-            break  # any answer is an answer
+            break  # any response will do
         except OSError:
             continue
         else:
@@ -328,7 +328,7 @@ def _summary(url: str, facts: dict[str, Any], seconds: float) -> list[str]:
 
 
 def _stop_leftovers() -> None:
-    """End what this checkout started and nobody watches any more.  Call it under the lock alone."""
+    """End processes of this checkout that are no longer watched.  Call it only under the lock."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
