@@ -2,6 +2,6 @@ from django.contrib.admin.apps import AdminConfig
 
 
 class CarelaneAdminConfig(AdminConfig):
-    """Django's admin with our site; apart from it, because apps are loaded before models can be."""
+    """Django's admin with the project's admin site; in its own module, because apps are loaded before models."""
 
     default_site = "config.admin_site.CarelaneAdminSite"

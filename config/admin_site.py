@@ -1,4 +1,4 @@
-"""The admin site: knows who asks (a signed-in session) and where audit rows go."""
+"""The admin site: the principal is that of the signed-in session, and audit rows go to the audit app."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +20,7 @@ from lib.admin import ScopedAdmin, ScopedSite
 
 
 class CarelaneAdminSite(ScopedSite):
-    """Django's admin behind our sign-in; what it calls signing out and changing a password happens there as well."""
+    """Django's admin behind the project's sign-in; signing out and changing a password redirect to it as well."""
 
     site_title = _("Carelane")
     site_header = _("Carelane")
@@ -34,7 +34,10 @@ class CarelaneAdminSite(ScopedSite):
         admin_class: type[ModelAdmin[Any]] | None = None,
         **options: Any,
     ) -> None:
-        """Take tables that keep data scope; those that libraries bring along (groups, seeds, sessions) stay out."""
+        """Register only admin classes that apply the data scope.
+
+        Skip those of libraries (groups, sessions and so on).
+        """
         if admin_class is not None and issubclass(admin_class, ScopedAdmin):
             super().register(model_or_iterable, admin_class, **options)
 
@@ -63,7 +66,7 @@ class CarelaneAdminSite(ScopedSite):
             details=details,
         )
 
-    def logout(  # type: ignore[override]  # the stubs say that it renders a page
+    def logout(  # type: ignore[override]  # the stubs declare a rendered page
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         return HttpResponseRedirect(reverse("account_logout"))
@@ -75,5 +78,5 @@ class CarelaneAdminSite(ScopedSite):
 
     @method_decorator([login_not_required, secure_admin_login])
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Send people to the one sign-in there is: Django's own would let a password in alone."""
+        """Redirect to the project's sign-in: Django's own would accept a password without a second factor."""
         return super().login(request, extra_context)

@@ -1,4 +1,4 @@
-"""The API's table of contents."""
+"""The routes of the API."""
 
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ from lib.api.document import DocumentViewSet
 from lib.api.health import HealthViewSet
 from lib.api.views import ApiViewSet, Guard
 
-# POSTs run at most once per Idempotency-Key, and every denial is recorded.
+# A POST runs at most once per Idempotency-Key, and every denial is recorded.
 GUARD: Final = Guard(once=idempotency.once, record_denial=permissions.record_denial)
 
 
@@ -163,7 +163,7 @@ exports = [
     _route("exports/<uuid:id>/cancel", ExportViewSet, {"post": "cancel"}),
     _route("exports/<uuid:id>/unlock", ExportViewSet, {"post": "unlock"}),
     _route("exports/<uuid:id>/content", ExportViewSet, {"get": "content"}),
-    # HEAD brings no file, and would use the link up or count as an export.
+    # No HEAD: it returns no file, but would use up the link or count as an export.
     _route("exports/files/<str:secret>", ExportViewSet, {"get": "link"}, http_method_names=["get"]),
     _route("exports/<str:file>", ExportViewSet, {"get": "at_once"}, http_method_names=["get"]),
 ]
@@ -193,7 +193,7 @@ service = [
     _route("openapi.json", DocumentViewSet, {"get": "document"}, name="openapi"),
 ]
 
-# Tried in this order: the busiest first.
+# Matched in this order: the busiest routes first.
 urlpatterns: list[URLPattern | URLResolver] = [
     *rides,
     *assignment,

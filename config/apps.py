@@ -1,4 +1,4 @@
-"""Makes the composition root known to Django: for its checks, and to have texts ready before the first request."""
+"""Django app for the project's own checks, and for compiling translations before the first request."""
 
 from django.apps import AppConfig
 from django.core.checks import Tags, register

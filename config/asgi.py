@@ -1,4 +1,4 @@
-"""The ASGI entry point: the single-machine default serves everything through it."""
+"""The ASGI entry point: on a single machine, the default is to serve everything through it."""
 
 import gc
 import os
@@ -10,6 +10,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 application = get_asgi_application()
 
-get_resolver().url_patterns  # noqa: B018  # as in wsgi.py
+get_resolver().url_patterns  # noqa: B018  # see wsgi.py
 gc.collect()
 gc.freeze()

@@ -1,7 +1,7 @@
-"""The Celery app and the only timetable.
+"""The Celery app and the schedule of all periodic tasks.
 
-Beat only ticks.  What is due stands in rows of PostgreSQL, a task claims it there: a tick that is lost is made good by
-the next one, and two beats or two workers change nothing but speed.
+Beat only triggers tasks.  Work that is due is stored in rows of PostgreSQL, which a task claims: a lost trigger is made
+up for by the next one, and a second beat or worker affects only the speed.
 """
 
 import os
@@ -15,7 +15,7 @@ from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-# Task -> how often it is woken.  Tasks take no arguments and read the clock themselves.
+# Task -> interval.  Tasks take no arguments and read the clock themselves.
 TIMETABLE: Final[dict[str, timedelta]] = {
     "audit.seal_audit_trail": timedelta(seconds=10),
     "accounts.announce_expiring_tokens": timedelta(hours=1),
@@ -26,7 +26,7 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "rides.expire_offers": timedelta(seconds=5),
     "rides.watch": timedelta(seconds=15),
     "rides.purge_drafts": timedelta(hours=1),
-    "dispatch.make_downtime_pack": timedelta(seconds=30),  # due every ten minutes, made in portions
+    "dispatch.make_downtime_pack": timedelta(seconds=30),  # due every ten minutes, made in steps
     "recurring.generate": timedelta(seconds=10),
     "recurring.watch": timedelta(minutes=15),
     "reporting.refresh_rollups": timedelta(seconds=30),
@@ -42,11 +42,11 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "webhooks.purge": timedelta(hours=1),
 }
 
-TRANSPORT_ALIASES["filesystem"] = "lib.file_broker:Transport"  # kombu's own shows messages before they are whole
+TRANSPORT_ALIASES["filesystem"] = "lib.file_broker:Transport"  # kombu's own exposes messages before they are complete
 
 
 class _Connection(Connection):
-    """One that tries again every five seconds at the latest: kombu's own wait grows to half a minute."""
+    """Retries at least every five seconds: kombu's own interval grows to half a minute."""
 
     def ensure_connection(self, *args: Any, **given: Any) -> Any:
         return super().ensure_connection(*args, **({"interval_max": 5} | given))
@@ -62,7 +62,7 @@ app.conf.beat_schedule = {
     task: {
         "task": task,
         "schedule": every,
-        # While no worker listens, ticks are dropped instead of piling up.
+        # Without a worker, triggers expire instead of piling up.
         "options": {"expires": max(every.total_seconds(), 5)},
     }
     for task, every in TIMETABLE.items()

@@ -1,4 +1,4 @@
-"""The databases: the one that is true, and a copy of it for reports and exports where the operator has one."""
+"""The databases: the primary, and a replica of it for reports and exports if the operator has one."""
 
 from typing import Any, Final
 
@@ -10,14 +10,14 @@ _SESSION: Final = " ".join(
         "-c timezone=UTC",
         "-c statement_timeout=10s",
         "-c lock_timeout=5s",
-        # One stuck session would hold the event feed back.
+        # A stuck session in a transaction would delay the event feed.
         "-c idle_in_transaction_session_timeout=30s",
     )
 )
 
 
 def of(env: Any, *, pool_size: int) -> dict[str, dict[str, Any]]:
-    """Read DATABASE_URL, and REPLICA_URL where it is set."""
+    """Read DATABASE_URL, and REPLICA_URL if it is set."""
     found = {"default": _database(setting_validators.database(env.db_url("DATABASE_URL")), pool_size)}
     if env.str("REPLICA_URL", default=""):
         copy = setting_validators.database(env.db_url("REPLICA_URL"), name="REPLICA_URL")
@@ -31,9 +31,9 @@ def _database(named: dict[str, Any], pool_size: int) -> dict[str, Any]:
         "ATOMIC_REQUESTS": False,
         "CONN_MAX_AGE": 0,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": named.get("OPTIONS", {})  # of the address: sslmode, sslrootcert, ...
+        "OPTIONS": named.get("OPTIONS", {})  # from the URL: sslmode, sslrootcert, ...
         | {
-            # Threads of a worker share the pool; one smaller than the threads starves them.
+            # The threads of a worker share the pool; if it is smaller than their number, they starve.
             "pool": {"min_size": 1, "max_size": pool_size, "timeout": 5},
             "options": _SESSION,
         },

@@ -1,6 +1,6 @@
-"""What `manage.py check --deploy` refuses beyond Django's own list.
+"""Checks of `manage.py check --deploy` in addition to Django's own.
 
-Those that ask the database run with `--database default`, as the shipped service units do before they start.
+Checks that query the database run with `--database default`, as in the service units of deploy/ before they start.
 """
 
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ PRIVATE_CACHES = (
 
 
 def shared_cache(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse a default cache that each process has for itself: sign-in attempts would not be counted together."""
+    """Refuse a default cache that is private to each process: sign-in attempts would not be counted together."""
     if settings.CACHES["default"]["BACKEND"] not in PRIVATE_CACHES:
         return []
     return [Error("The default cache is private to each process; set CACHE_URL.", id="carelane.E001")]
 
 
 def shared_limits(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Warn of several processes that each count the limits of the API by themselves: a token gets them several times.
+    """Warn if several processes each count API limits separately: a token gets the limits several times.
 
-    Of those that are asked for; where one per core is the default, the guide says what follows.
+    Only if WEB_PROCESSES is set; docs/operations.md covers the default of one process per core.
     """
     private = settings.CACHES["throttles"]["BACKEND"] in PRIVATE_CACHES
     if settings.WEB_PROCESSES <= 1 or not private:
@@ -40,7 +40,7 @@ def shared_limits(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
 
 
 def broker(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Warn of a broker made of files, and of one that answers to RabbitMQ's well-known guest."""
+    """Warn of a broker in files, and of RabbitMQ's default account guest."""
     if settings.BROKER_URL.startswith("filesystem"):
         return [Caution("The broker is a folder, good for one machine; set BROKER_URL.", id="carelane.W001")]
     if "://guest:guest@" in settings.BROKER_URL:
@@ -49,7 +49,7 @@ def broker(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Check
 
 
 def database_transport(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Warn of rider data that travel between machines with nobody's identity checked."""
+    """Warn if rider data is sent between machines without verifying the server's certificate."""
     database = settings.DATABASES["default"]
     host = database["HOST"]
     if not host or host.startswith("/") or host in LOOPBACK or database["OPTIONS"].get("sslmode") == "verify-full":
@@ -60,7 +60,7 @@ def database_transport(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -
 def demo_mode(
     app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """Refuse demo mode, which asks for no second factor, on any database but the embedded one."""
+    """Refuse demo mode, which requires no second factor, on any database but the embedded one."""
     if not settings.DEMO_MODE or "default" not in (databases or ()):
         return []
     try:
@@ -74,7 +74,7 @@ def demo_mode(
 def database_role(
     app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """Refuse a role that owns the tables or is a superuser: it could switch off what makes history append-only."""
+    """Refuse a role that owns the tables or is a superuser: it could disable the append-only triggers."""
     if settings.DEMO_MODE or "default" not in (databases or ()):
         return []
     try:

@@ -1,4 +1,4 @@
-"""The last word when a page failed."""
+"""The page for unhandled errors."""
 
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -7,6 +7,6 @@ from lib.request_context import id_of
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Show the request id and nothing of what happened; no query, no session: either may be what failed."""
+    """Return a page with only the request id; without queries and session, because either may be the cause."""
     page = render_to_string("500.html", {"request_id": id_of(request)})
     return HttpResponse(page, status=500)

@@ -1,4 +1,4 @@
-"""Numbers for a monitor, in the text format of Prometheus, for tokens with the scope metrics:read."""
+"""Metrics for monitoring, in the text format of Prometheus, for tokens with the scope metrics:read."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -21,25 +21,25 @@ from lib.scopes import Scope
 
 
 class MetricsViewSet(ApiViewSet):
-    """What a monitor reads."""
+    """The endpoint of the metrics."""
 
-    schema = None  # no part of the API's document: it stands beside it, in a format of its own
+    schema = None  # not in the API's document, because it has another format
     scopes = {"metrics": Scope.METRICS_READ}
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
-        # Monitors ask for formats of their own, and take the plain one.
+        # Monitors send Accept headers of their own, but read the plain format.
         renderer = self.get_renderers()[0]
         return renderer, renderer.media_type
 
     def metrics(self, request: Request) -> HttpResponse:
-        """Read how webhooks, alerts, the watch over rides, exports and the downtime pack do."""
+        """Return metrics of webhooks, alerts, exception monitoring of rides, exports and the downtime pack."""
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Numbers(self.at))
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 
 class _Numbers(Collector):
-    """Reads them when it is asked, from the database: every process of the service gives the same answer."""
+    """Reads the metrics from the database for each request: all processes of the service return the same values."""
 
     def __init__(self, at: datetime) -> None:
         self._at = at

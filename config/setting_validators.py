@@ -1,6 +1,6 @@
-"""Values that settings accept: each function returns what it was given, or stops the start with one line.
+"""Validators of settings: each function returns the value, or stops the start with a message of one line.
 
-No message repeats a value: it may be a secret.
+Messages never contain the value, because it may be a secret.
 """
 
 import base64
@@ -20,14 +20,14 @@ BROKERS: Final = ("amqp", "amqps", "redis", "rediss", "filesystem")
 
 
 def secret(name: str, value: str, *, at_least: int) -> str:
-    """Check that `value` is long enough, and not one character over and over."""
+    """Check that `value` is long enough and has at least 5 different characters."""
     if len(value) < at_least or len(set(value)) < 5 or value.startswith("django-insecure-"):
         raise ImproperlyConfigured(f"{name} has to be at least {at_least} characters of randomness.")
     return value
 
 
 def between(env: Any, name: str, default: int, least: int, most: int) -> int:
-    """Read a number, and check that it lies within its bounds."""
+    """Read an integer, and check that it is from `least` to `most`."""
     value: int = env.int(name, default=default)
     if not least <= value <= most:
         raise ImproperlyConfigured(f"{name} has to be {least} to {most}.")
@@ -35,14 +35,14 @@ def between(env: Any, name: str, default: int, least: int, most: int) -> int:
 
 
 def clock_hours(name: str, value: int) -> int:
-    """Check of how many hours a clock is."""
+    """Check that the clock has 12 or 24 hours."""
     if value not in (12, 24):
         raise ImproperlyConfigured(f"{name} has to be 12 or 24.")
     return value
 
 
 def phone_region(name: str, value: str) -> str:
-    """Check the region of phone numbers."""
+    """Check the default region of phone numbers (ISO 3166-1, two letters)."""
     if value not in phonenumbers.SUPPORTED_REGIONS:
         raise ImproperlyConfigured(f"{name} has to be two letters of ISO 3166-1, such as US.")
     return value
@@ -54,7 +54,7 @@ def passphrase(name: str, value: str) -> str:
 
 
 def folder(name: str, value: str) -> str:
-    """Check the path of a folder: from the root, as nobody knows where a service was started; "" for none."""
+    """Check the path of a folder: absolute, because the working directory of the service is not known; "" for none."""
     if value and not value.startswith("/"):
         raise ImproperlyConfigured(f"{name} has to be a path that begins with /.")
     return value
@@ -68,7 +68,7 @@ def area(name: str, value: list[float]) -> list[float]:
 
 
 def base_url(value: str) -> str:
-    """Check the public address: https, or http on this machine alone, where browsers trust it too."""
+    """Check the public URL: https, or http on localhost, which browsers trust as well."""
     url = urlsplit(value)
     plain_but_local = url.scheme == "http" and url.hostname in LOOPBACK
     if not url.hostname or not (url.scheme == "https" or plain_but_local):
@@ -98,7 +98,7 @@ def peppers(name: str, entries: list[str]) -> list[str]:
 
 
 def database(found: dict[str, Any], *, name: str = "DATABASE_URL") -> dict[str, Any]:
-    """Check what the address of a database was read as."""
+    """Check the parsed URL of a database."""
     if found["ENGINE"] != POSTGRESQL or not found["NAME"]:
         raise ImproperlyConfigured(f"{name} has to be postgres://user:password@host:port/database.")
     return found
@@ -112,14 +112,14 @@ def broker(url: str) -> str:
 
 
 def cache(url: str) -> str:
-    """Check the scheme of CACHE_URL; "" stands for a table of the database."""
+    """Check the scheme of CACHE_URL; "" means a table of the database."""
     if url and urlsplit(url).scheme not in {"redis", "rediss", "unix"}:
         raise ImproperlyConfigured("CACHE_URL has to start with redis://, rediss:// or unix://.")
     return url
 
 
 def networks(name: str, entries: list[str]) -> tuple[Network, ...]:
-    """Read addresses and networks in CIDR notation."""
+    """Parse addresses and networks in CIDR notation."""
     try:
         return tuple(ipaddress.ip_network(entry) for entry in entries)
     except ValueError:
@@ -127,7 +127,7 @@ def networks(name: str, entries: list[str]) -> tuple[Network, ...]:
 
 
 def map_tiles(url: str) -> str:
-    """Check the address of map tiles: https, or on this machine, with the three places to fill in; "" for none."""
+    """Check the URL of map tiles: https, or localhost, with the three placeholders; "" for none."""
     split = urlsplit(url)
     whole = split.hostname and all(place in url for place in ("{z}", "{x}", "{y}"))
     if url and not (whole and (split.scheme == "https" or split.hostname in LOOPBACK)):
@@ -136,12 +136,12 @@ def map_tiles(url: str) -> str:
 
 
 def origins_of(*urls: str) -> list[str]:
-    """List the origins of addresses, as a content policy names them; "" has none."""
+    """Return the origins of URLs for a content security policy; none for ""."""
     return [f"{split.scheme}://{split.netloc}" for url in urls if (split := urlsplit(url)).netloc]
 
 
 def mail_addresses(name: str, entries: list[str]) -> list[str]:
-    """Check addresses of mail, without names beside them."""
+    """Check mail addresses without display names."""
     found = [entry.strip() for entry in entries]
     try:
         for address in found:

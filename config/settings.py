@@ -1,6 +1,6 @@
-"""Every setting of the service.  Values come from the environment; a missing or unsafe one stops the start.
+"""All settings of the service.  Values come from the environment; a missing or unsafe one stops the start.
 
-The variables and what they do stand in docs/operations.md.
+docs/operations.md describes the variables.
 """
 
 from pathlib import Path
@@ -20,12 +20,12 @@ django_stubs_ext.monkeypatch()  # Model managers and fields take type arguments 
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.FileAwareEnv()  # NAME_FILE=/run/secrets/x is read where NAME is asked for
+env = environ.FileAwareEnv()  # NAME_FILE=/run/secrets/x is read if NAME is not set
 
-# The one folder that is written to: collected static files, the broker of a single machine, what `make run` keeps.
+# The only folder that is written to: collected static files, the broker of a single machine, data of `make run`.
 VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var")))
 
-# --- What kind of deployment ---------------------------------------------------------------------
+# --- Deployment -----------------------------------------------------------------------------------
 
 DEBUG = env.bool("DEBUG", default=False)
 # Demo accounts, no second factor, plain http on loopback.  The demo commands refuse any database but the embedded one.
@@ -38,15 +38,16 @@ SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 
 # Public address of the service, e.g. https://rides.example.org
 BASE_URL = setting_validators.base_url(env.str("BASE_URL"))
-PLAIN_HTTP = BASE_URL.startswith("http://")  # on this machine alone, see setting_validators
+PLAIN_HTTP = BASE_URL.startswith("http://")  # only on localhost, see setting_validators
 
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[environ.urlparse(BASE_URL).hostname or "localhost"])
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
 
-# Proxies in front of us, counted; the client address is read this many hops from the right of X-Forwarded-For.
+# Number of proxies in front of the service; the client address is read this many entries from the right of
+# X-Forwarded-For.
 TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
 
-# Processes of the web server, 0 for one per core; read by deploy/gunicorn.conf.py too.
+# Processes of the web server, 0 for one per core; also read by deploy/gunicorn.conf.py.
 WEB_PROCESSES = env.int("WEB_PROCESSES", default=0)
 
 # --- Applications --------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ INSTALLED_APPS = [
     "allauth.usersessions",
 ]
 if DEMO_MODE:
-    INSTALLED_APPS += ["apps.demo"]  # its command makes accounts with known passwords: production does not have it
+    INSTALLED_APPS += ["apps.demo"]  # its command creates accounts with known passwords, so production does not have it
 
 MIDDLEWARE = [
     "lib.request_context.RequestContextMiddleware",
@@ -93,7 +94,7 @@ MIDDLEWARE = [
     "lib.api.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
-    # Under ASGI Django warns that its files are synchronous iterators: it reads each whole, and they are small.
+    # Under ASGI Django warns that it consumes synchronous iterators: it reads each file whole, and they are small.
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -110,7 +111,7 @@ MIDDLEWARE = [
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 WSGI_APPLICATION = "config.wsgi.application"
-APPEND_SLASH = False  # the API answers a trailing slash with its own 404, never with a redirect
+APPEND_SLASH = False  # the API returns its own 404 for a trailing slash, never a redirect
 
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -142,41 +143,42 @@ if CACHE_URL:
     _SHARED = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": CACHE_URL,
-        # A server that does not answer must not hold up requests.
+        # A server that does not respond must not delay requests.
         "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
     }
     CACHES: dict[str, dict[str, Any]] = {"default": _SHARED, "throttles": _SHARED}
 else:
     CACHES = {
-        # Sign-in attempts and used codes have to be seen by every process: a table, where there is no Redis.
+        # All processes have to share sign-in attempts and used codes: a table, if there is no Redis.
         "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "django_cache"},
-        # API limits count per process then: a database write per request would cost more than it protects.
+        # API limits are counted per process: a database write per request would cost more than the limit protects.
         "throttles": {
             "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
             "LOCATION": "throttles",
-            # By default 300, and beyond it buckets are thrown away at random: limits would not hold.
+            # The default is 300, beyond which random buckets are deleted, and limits would not hold.
             "OPTIONS": {"MAX_ENTRIES": 100_000},
         },
     }
 
-# --- Celery: the muscle and the clock, never the truth -------------------------------------------------
+# --- Celery: tasks and schedule; the state is in the database -------------------------------------------
 
-# Without a server: files below the path of the address, filesystem:///path, or below var/.
+# Without a server: files in the path of the URL, filesystem:///path, or in var/.
 BROKER_URL = setting_validators.broker(env.str("BROKER_URL", default="filesystem://"))
 CELERY_BROKER_URL = BROKER_URL
 CELERY_TASK_DEFAULT_QUEUE = "carelane"
-# What waits for receivers, or for a million rows, has workers of its own: it must not delay what rides need.
+# Tasks that wait for receivers, or for a million rows, have their own queues, so that they do not delay those for
+# rides.
 CELERY_TASK_ROUTES = {
     "webhooks.deliver": {"queue": "webhooks"},
     "exports.make_exports": {"queue": "exports"},
     "exports.run_schedules": {"queue": "exports"},
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker may be away for a day
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a broker may be down for a day
 CELERY_BROKER_CONNECTION_TIMEOUT = 0.5
 CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(BROKER_URL, VAR_DIR)
 if BROKER_URL.startswith("amqp"):
-    # Survives the loss of a node; RabbitMQ 4 has no mirrored classic ones.
+    # Survives the loss of a node; RabbitMQ 4 has no mirrored classic queues.
     CELERY_TASK_DEFAULT_QUEUE_TYPE = CELERY_TASK_CREATE_MISSING_QUEUE_TYPE = "quorum"
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -194,13 +196,13 @@ CELERY_TIMEZONE = "UTC"
 
 # --- Keys ----------------------------------------------------------------------------------------------
 
-# "id:base64 of 32 bytes", newest first: the first seals, all of them open.  See lib/crypto.py.
+# "id:base64 of 32 bytes", newest first: the first encrypts, all decrypt.  See lib/crypto.py.
 ENCRYPTION_KEYS = setting_validators.sealing_keys("ENCRYPTION_KEYS", env.list("ENCRYPTION_KEYS"))
-# Digests the values of the blind indexes.
+# Key of the blind indexes.
 INDEX_KEY = setting_validators.secret("INDEX_KEY", env.str("INDEX_KEY"), at_least=32)
-# Digest tokens at rest: "id:secret of 32 characters or more", newest first.
+# Peppers of token digests: "id:secret of 32 characters or more", newest first.
 TOKEN_PEPPERS = setting_validators.peppers("TOKEN_PEPPERS", env.list("TOKEN_PEPPERS"))
-# Signs cursors; another purpose, another key.
+# Encrypts cursors; a separate key for a separate purpose.
 CURSOR_KEY = setting_validators.secret("CURSOR_KEY", env.str("CURSOR_KEY", default=SECRET_KEY), at_least=32)
 
 # --- Sign-in --------------------------------------------------------------------------------------------
@@ -221,24 +223,24 @@ ACCOUNT_ADAPTER = "apps.console.account.adapters.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
-ACCOUNT_EMAIL_VERIFICATION = "none"  # accounts are made by an admin, there is no sign-up
+ACCOUNT_EMAIL_VERIFICATION = "none"  # accounts are created by an admin, there is no sign-up
 ACCOUNT_PREVENT_ENUMERATION = True
 ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds
 ACCOUNT_RATE_LIMITS = {"login_failed": "5/5m/key,10/m/ip"}
-ACCOUNT_SESSION_REMEMBER = False  # desks are shared: the cookie goes with the browser
+ACCOUNT_SESSION_REMEMBER = False  # shared workstations: the cookie ends with the browser
 ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXY_COUNT
-PASSWORD_RESET_TIMEOUT = 24 * 3600  # seconds a one-time link lives
+PASSWORD_RESET_TIMEOUT = 24 * 3600  # lifetime of a one-time link in seconds
 MFA_ADAPTER = "apps.console.account.adapters.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "Carelane"
 MFA_RECOVERY_CODE_DIGITS = 12
-MFA_ALLOW_UNVERIFIED_EMAIL = True  # an admin made the account; there is no address row that could be unverified
-MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a passkey alone signs in, so it has to be two factors in one
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # an admin created the account; there is no address row that could be verified
+MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a passkey alone signs in, so it has to provide both factors
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEMO_MODE  # http://localhost
 MFA_REQUIRED = not DEMO_MODE
-# Whether admins need a passkey, where others may use the codes of an app.
+# Whether admins need a passkey; others may use the codes of an app.
 ADMIN_PASSKEY_REQUIRED = env.bool("ADMIN_PASSKEY_REQUIRED", default=False)
 
 SESSION_COOKIE_AGE = 12 * 3600  # absolute limit
@@ -251,16 +253,16 @@ SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = "carelane_session" if PLAIN_HTTP else "__Host-session"
 CSRF_COOKIE_NAME = "carelane_csrf" if PLAIN_HTTP else "__Host-csrf"
 
-# Password links and notices of changed credentials; where no mail server is named, admins hand links over themselves.
+# Sends password links and notices of changed credentials; without a mail server, admins hand over links themselves.
 vars().update(env.email_url("EMAIL_URL", default="dummymail://"))
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="carelane@localhost")
-EMAIL_TIMEOUT = 10  # seconds; a mail server that hangs must not hold a worker
-# Who hears of alerts besides the people whose business they are: a pager, a shared mailbox.
+EMAIL_TIMEOUT = 10  # seconds; a mail server that hangs must not block a worker
+# Further recipients of all alerts: a pager, a shared mailbox.
 ALERT_EMAILS = setting_validators.mail_addresses("ALERT_EMAILS", env.list("ALERT_EMAILS", default=[]))
 
-# --- What browsers are told ------------------------------------------------------------------------------
+# --- Browser policies -----------------------------------------------------------------------------------
 
-# Tiles below the board's map, and whom to name for them; none are shipped (docs/operations.md).
+# Tiles of the board's map, and their attribution; none are shipped (docs/operations.md).
 MAP_TILES_URL = setting_validators.map_tiles(env.str("MAP_TILES_URL", default=""))
 MAP_ATTRIBUTION = env.str("MAP_ATTRIBUTION", default="")
 
@@ -299,13 +301,13 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "lib.openapi.OperationSchema",
     "EXCEPTION_HANDLER": "lib.api.errors.exception_handler",
     "DEFAULT_METADATA_CLASS": None,
-    "URL_FORMAT_OVERRIDE": None,  # `format` is a query parameter like any other unknown one
+    "URL_FORMAT_OVERRIDE": None,  # `format` is an unknown query parameter like any other
     "FORMAT_SUFFIX_KWARG": None,
     "UNAUTHENTICATED_USER": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 API_VERSIONS = ["2026-11-20"]  # dates of the breaking changes, oldest first
-# Versions that have an end in sight: {date: lib.api.deprecation.Deprecation}.
+# Versions that are going to be removed: {date: lib.api.deprecation.Deprecation}.
 API_RETIREMENTS: dict[str, Any] = {}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Carelane API",
@@ -319,27 +321,27 @@ SPECTACULAR_SETTINGS = {
     "SORT_OPERATION_PARAMETERS": False,
     "ENFORCE_NON_BLANK_FIELDS": True,
     "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
-    # Without drf-spectacular's own: enums stay where they are used: names of their own would collide and change.
+    # Without drf-spectacular's enum hook: enums stay inline, because generated names would collide and change.
     "POSTPROCESSING_HOOKS": ["apps.webhooks.api.openapi.add_webhooks"],
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_SETTINGS": {
         "deepLinking": True,
-        "defaultModelsExpandDepth": -1,  # schemas are shown where operations use them
+        "defaultModelsExpandDepth": -1,  # schemas are shown at the operations that use them
         "docExpansion": "list",
         "filter": True,
-        "persistAuthorization": False,  # a token ends with the page
-        "validatorUrl": None,  # the document goes to no third party
+        "persistAuthorization": False,  # a token is forgotten with the page
+        "validatorUrl": None,  # the document is sent to no third party
     },
 }
 API_REQUIRE_IF_MATCH = env.bool("API_REQUIRE_IF_MATCH", default=False)
-API_TOKEN_CACHE_SECONDS = env.int("API_TOKEN_CACHE_SECONDS", default=5)  # 0 looks every request up
+API_TOKEN_CACHE_SECONDS = env.int("API_TOKEN_CACHE_SECONDS", default=5)  # 0: a query for every request
 API_RATES = {  # requests per minute and burst
     "read": (env.int("API_RATE_READ", default=600), 100),
     "write": (env.int("API_RATE_WRITE", default=120), 40),
 }
-API_RATE_CONCURRENT = env.int("API_RATE_CONCURRENT", default=20)  # requests of one token at a time; 0: no limit
-# Requests per minute and address to issue, list, rotate and revoke tokens, whatever token makes them.
+API_RATE_CONCURRENT = env.int("API_RATE_CONCURRENT", default=20)  # concurrent requests of one token; 0: no limit
+# Requests per minute and address to issue, list, rotate and revoke tokens, for all tokens together.
 API_RATE_TOKENS = env.int("API_RATE_TOKENS", default=10)
 API_MAX_BODY_BYTES = 1_048_576
 API_MAX_BULK_BODY_BYTES = 5 * 1_048_576
@@ -349,26 +351,26 @@ FILE_UPLOAD_HANDLERS = ["lib.uploads.InMemory"]
 
 # --- Webhooks ------------------------------------------------------------------------------------------------
 
-# Networks that webhooks may go to besides the public internet: interface engines in the hospital's own network.
+# Networks that webhooks may be sent to besides the public internet: interface engines in the hospital's own network.
 WEBHOOK_ALLOWED_NETWORKS = setting_validators.networks(
     "WEBHOOK_ALLOWED_NETWORKS",
     env.list("WEBHOOK_ALLOWED_NETWORKS", default=["127.0.0.0/8", "::1"] if DEMO_MODE else []),
 )
 WEBHOOK_PLAIN_HTTP = env.bool("WEBHOOK_PLAIN_HTTP", default=DEMO_MODE)  # endpoints may be http, on any port
-# How fast an endpoint gets what it missed, behind everything live.
+# Rate of replayed deliveries to an endpoint, which have lower priority than live ones.
 WEBHOOK_REPLAYS_PER_SECOND = setting_validators.between(env, "WEBHOOK_REPLAYS_PER_SECOND", 10, 1, 1000)
-# Days that deliveries, and events that are no ride's history, are kept.
+# Retention in days of deliveries, and of events that are not part of a ride's history.
 EVENT_RETENTION_DAYS = setting_validators.between(env, "EVENT_RETENTION_DAYS", 30, 1, 3650)
 DELIVERY_RETENTION_DAYS = setting_validators.between(env, "DELIVERY_RETENTION_DAYS", 30, 1, 3650)
-# After so many days the figures of a day are closed.
+# The figures of a day are closed this many days after it.
 REPORT_LOCK_AFTER_DAYS = setting_validators.between(env, "REPORT_LOCK_AFTER_DAYS", 7, 1, 365)
 
 # --- Exports --------------------------------------------------------------------------------------------------
 
-# Where files of exports lie until they are fetched, and how long; how many somebody may make within an hour.
+# Folder of export files until they are downloaded, retention in hours, and the number of exports per person and hour.
 EXPORTS_DIR = setting_validators.folder("EXPORTS_DIR", env.str("EXPORTS_DIR", default="")) or VAR_DIR / "exports"
 EXPORT_RETENTION_HOURS = setting_validators.between(env, "EXPORT_RETENTION_HOURS", 24, 1, 24 * 31)
-# Where files may be put besides the public internet, and whether buckets may be http, on any port.
+# Networks that files may be uploaded to besides the public internet, and whether buckets may use http and any port.
 EXPORT_DESTINATION_NETWORKS = setting_validators.networks(
     "EXPORT_DESTINATION_NETWORKS",
     env.list("EXPORT_DESTINATION_NETWORKS", default=["127.0.0.0/8", "::1"] if DEMO_MODE else []),
@@ -376,7 +378,7 @@ EXPORT_DESTINATION_NETWORKS = setting_validators.networks(
 EXPORT_DESTINATION_PLAIN_HTTP = env.bool("EXPORT_DESTINATION_PLAIN_HTTP", default=DEMO_MODE)
 EXPORTS_PER_HOUR = setting_validators.between(env, "EXPORTS_PER_HOUR", 10, 1, 1000)
 
-# The downtime pack (docs/operations.md): without a passphrase there is none.
+# The downtime pack (docs/operations.md) is made only if a passphrase is set.
 DOWNTIME_PASSPHRASE = setting_validators.passphrase("DOWNTIME_PASSPHRASE", env.str("DOWNTIME_PASSPHRASE", default=""))
 DOWNTIME_DIR = setting_validators.folder("DOWNTIME_DIR", env.str("DOWNTIME_DIR", default="")) or VAR_DIR / "downtime"
 DOWNTIME_COPY_DIR = setting_validators.folder("DOWNTIME_COPY_DIR", env.str("DOWNTIME_COPY_DIR", default=""))
@@ -384,19 +386,19 @@ DOWNTIME_COPY_DIR = setting_validators.folder("DOWNTIME_COPY_DIR", env.str("DOWN
 # --- Language, time, files -----------------------------------------------------------------------------------
 
 LANGUAGE_CODE = "en-us"
-LANGUAGES = [("en", "English"), ("es", "Español")]  # of pages; the API, tasks and logs are English
-TIME_ZONE = "UTC"  # storage and API; pages activate the facility's zone
-OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")  # of rides without a facility
+LANGUAGES = [("en", "English"), ("es", "Español")]  # of pages; the API, tasks and logs are in English
+TIME_ZONE = "UTC"  # for storage and API; pages activate the facility's zone
+OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")  # for rides without a facility
 # Region of phone numbers that are typed without a plus sign: two letters of ISO 3166-1.
 PHONE_REGION = setting_validators.phone_region("PHONE_REGION", env.str("PHONE_REGION", default="US"))
-OPERATOR_NAME = env.str("OPERATOR_NAME", default="")  # at the head of reports on paper
-# The clock of screens and printed pages, for people who have not chosen one: of 24 hours or of 12.
+OPERATOR_NAME = env.str("OPERATOR_NAME", default="")  # in the heading of printed reports
+# The clock of screens and printed pages, for people who have not chosen one: 24 or 12 hours.
 CLOCK_HOURS = setting_validators.clock_hours("CLOCK_HOURS", env.int("CLOCK_HOURS", default=24))
-# Where rides may start and end without asking: latitude, longitude, radius in miles.  Empty: anywhere.
+# The area in which rides start and end without a warning: latitude, longitude, radius in miles.  Empty: anywhere.
 SERVICE_AREA = setting_validators.area("SERVICE_AREA", env.list("SERVICE_AREA", cast=float, default=[]))
 
 STATIC_URL = "/static/"
-# Names with hashes in them need `collectstatic`; without, files are served as they lie.
+# File names with hashes need `collectstatic`; otherwise files are served from their source folders.
 STATIC_MANIFEST = env.bool("STATIC_MANIFEST", default=not (DEBUG or DEMO_MODE))
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -409,5 +411,5 @@ WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
 LOCALE_PATHS = [VAR_DIR / "locale"]  # compiled from locale/ by config/translations.py
 FORMAT_MODULE_PATH = ["config.formats"]
 
-ACCESS_LOG = env.bool("ACCESS_LOG", default=True)  # one line for each request, at level INFO
+ACCESS_LOG = env.bool("ACCESS_LOG", default=True)  # one line per request, at level INFO
 LOGGING = logging_config(level=env.str("LOG_LEVEL", default="INFO"))

@@ -1,6 +1,6 @@
-"""What pages say in other languages: texts in locale/, compiled below var/ for gettext to read.
+"""Translations of the console: texts in locale/, compiled to var/ for gettext.
 
-Compiled files are no part of the tree: each start makes those that are missing or of other texts.
+Compiled files are not in the repository: each start compiles those that are missing or outdated.
 """
 
 import os
@@ -18,17 +18,20 @@ TEXTS = Path(__file__).resolve().parent.parent / "locale"
 
 
 def compile_all() -> None:
-    """Compile the catalogues whose texts have changed.  Where nothing can be written, what is there stays."""
+    """Compile the catalogs whose texts have changed.  If the folder is not writable, existing files stay."""
     for texts, compiled in _pairs():
         if not _is_current(texts, compiled):
             try:
                 _compile(texts, compiled)
-            except OSError:  # a file system for reading alone, or somebody else's folder: the check below says so
+            except OSError:  # a read-only file system, or a folder of another user: the check below reports it
                 continue
 
 
 def are_compiled(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Warn of pages that are English for everybody: nobody who may write below var/ has started the service."""
+    """Warn of translations that are not compiled, because no user with write access to var/ has started the service.
+
+    Pages in these languages are shown in English.
+    """
     languages = [texts.parts[-3] for texts, compiled in _pairs() if not _is_current(texts, compiled)]
     hint = "Run a command of manage.py, such as collectstatic, as a user who may write to VAR_DIR."
     return [Caution(f"The texts in “{one}” are not compiled.", hint=hint, id="carelane.W005") for one in languages]
@@ -41,13 +44,13 @@ def _pairs() -> list[tuple[Path, Path]]:
 
 
 def _is_current(texts: Path, compiled: Path) -> bool:
-    # The same time, not a later one: the texts of another release may be older than what was compiled.
+    # Equal times, not later ones: the texts of another release may be older than the compiled file.
     return compiled.is_file() and int(compiled.stat().st_mtime) == int(texts.stat().st_mtime)
 
 
 def _compile(texts: Path, compiled: Path) -> None:
     compiled.parent.mkdir(parents=True, exist_ok=True)
-    written = compiled.with_name(f"{compiled.name}.{os.getpid()}")  # other processes start at the same moment
+    written = compiled.with_name(f"{compiled.name}.{os.getpid()}")  # other processes may start at the same time
     polib.pofile(str(texts)).save_as_mofile(str(written))
     os.utime(written, (texts.stat().st_mtime, texts.stat().st_mtime))
     written.replace(compiled)

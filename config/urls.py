@@ -1,4 +1,4 @@
-"""Every address the service answers."""
+"""All URLs of the service."""
 
 from django.contrib import admin
 from django.contrib.auth.decorators import login_not_required
@@ -36,7 +36,7 @@ urlpatterns = [
     path("docs/api", login_not_required(ReferenceView.as_view()), name="docs-reference"),
     path("docs/errors", errors, name="docs-errors"),
     path("admin/", admin.site.urls),
-    # allauth brings these along; accounts here are made and renamed by admins.
+    # allauth defines these; here, admins create and rename accounts.
     path("accounts/email/", not_offered),
     path("accounts/confirm-email/", not_offered),
     path("accounts/confirm-email/<str:key>/", not_offered),

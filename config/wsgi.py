@@ -1,4 +1,4 @@
-"""The WSGI entry point: gunicorn serves the API through it in production."""
+"""The WSGI entry point: in production, gunicorn serves the API through it."""
 
 import gc
 import os
@@ -10,7 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 application = get_wsgi_application()
 
-get_resolver().url_patterns  # noqa: B018  # loads every view now, rather than in the first request
-# What is loaded stays for good: taken out of what the collector walks through, again and again, while it serves.
+get_resolver().url_patterns  # noqa: B018  # loads all views now instead of in the first request
+# Exclude the loaded objects, which are permanent, from garbage collection.
 gc.collect()
 gc.freeze()

@@ -1,10 +1,13 @@
-"""Dates and times as tables of pages show them."""
+"""Formats of dates and times in tables of pages."""
 
 from lib.clocks import shows_twelve_hours
 
 
 class _OfTheReader(str):
-    """A format with a clock of 24 hours, which Django keeps and which is another one whenever it is used for others."""
+    """A time format that depends on the reader's clock.
+
+    Stored as the 24-hour format, because Django caches formats.
+    """
 
     def __str__(self) -> str:
         return self.replace("H:i", "g:i\N{NO-BREAK SPACE}A") if shows_twelve_hours() else super().__str__()

@@ -1,6 +1,6 @@
-"""Spanish as it is written in the United States: dates, times and numbers are those of the English pages.
+"""Spanish as in the United States: dates, times and numbers have the formats of the English pages.
 
-Django's own for "es" are Spain's: 3/4 would be April there, and a comma a decimal point.
+Django's formats for "es" are those of Spain: 3/4 would be April, and a comma the decimal point.
 """
 
 from django.conf.locale.en.formats import (  # type: ignore[import-untyped]  # no stubs
