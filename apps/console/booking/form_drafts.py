@@ -28,7 +28,7 @@ def to_keep(said: Mapping[str, str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DraftRow:
     """A draft in the list; "" for values that are missing or not visible to the user."""
 
     draft: BookingDraft
@@ -38,13 +38,13 @@ class Row:
     when: str
 
 
-def rows(mine: Sequence[BookingDraft], by: Principal) -> tuple[list[Row], list[Rider]]:
+def rows(mine: Sequence[BookingDraft], by: Principal) -> tuple[list[DraftRow], list[Rider]]:
     """Return the rows of the list, and the riders in them that are visible to the user.  Two queries."""
     said = [booking_drafts.form_data_of(draft) for draft in mine]
     riders = Rider.objects.visible_to(by).in_bulk(_ids(said, "rider"))
     facilities = Facility.objects.visible_to(by).in_bulk(_ids(said, "facility"))
     found = [
-        Row(
+        DraftRow(
             draft,
             PRESETS.get(one.get("preset", ""), PRESETS["other"]),
             _who(one, riders, by),

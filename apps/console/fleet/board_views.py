@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.accounts.sessions import principal_of
 from apps.console.fleet import labels
-from apps.console.fleet.credential_board import BROKEN, NAME, SOONEST, Cell, Row, board
+from apps.console.fleet.credential_board import BROKEN, NAME, SOONEST, Cell, OwnerRow, board
 from apps.console.fleet.forms import CREDENTIALS, DRIVERS, KINDS, CredentialBoardFilter, DriversFilter
 from apps.console.kit.list_export import exported
 from apps.console.kit.lists import Filters, arranged, views_of
@@ -142,7 +142,7 @@ def page_of(kind: str, owner_id: UUID) -> str:
     return reverse("fleet_driver" if kind == "drivers" else "fleet_vehicle", args=[owner_id])
 
 
-def _listed(row: Row, by: Principal) -> dict[str, Any]:
+def _listed(row: OwnerRow, by: Principal) -> dict[str, Any]:
     worst = row.worst
     return {
         "url": page_of("drivers", row.owner.pk),
@@ -156,7 +156,7 @@ def _listed(row: Row, by: Principal) -> dict[str, Any]:
     }
 
 
-def _row(row: Row, columns: Collection[str], kind: str, by: Principal) -> dict[str, Any]:
+def _row(row: OwnerRow, columns: Collection[str], kind: str, by: Principal) -> dict[str, Any]:
     url = page_of(kind, row.owner.pk)
     return {
         "url": url,
@@ -190,7 +190,7 @@ def _cell(cell: Cell, url: str) -> SafeString:
     )
 
 
-def _head(row: Row, by: Principal) -> Sequence[str]:
+def _head(row: OwnerRow, by: Principal) -> Sequence[str]:
     return labels.name_of(row.owner, by), row.owner.provider.name, str(labels.standing_of(row.owner).text)
 
 

@@ -62,7 +62,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OwnerRow:
     """A driver or vehicle, a cell for each credential type of the board, and the number of its assigned rides."""
 
     owner: Driver | Vehicle
@@ -111,7 +111,7 @@ class Board:
     """
 
     types: tuple[str, ...]
-    rows: Sequence[Row]
+    rows: Sequence[OwnerRow]
     counts: Mapping[str, int]
 
 
@@ -130,7 +130,7 @@ def board(asked: Asked, *, by: Principal, at: dt.datetime) -> Board:
     return Board(types, _sorted(kept, asked.sort), counts)
 
 
-def _sorted(rows: list[Row], sort: str) -> list[Row]:
+def _sorted(rows: list[OwnerRow], sort: str) -> list[OwnerRow]:
     """Sort rows that are already sorted by name; ties keep this order in both directions."""
     by, down = sort.removeprefix("-"), sort.startswith("-")
     if by == NAME:
@@ -138,7 +138,7 @@ def _sorted(rows: list[Row], sort: str) -> list[Row]:
     return sorted(rows, key=lambda row: _place_of(row, by), reverse=down)
 
 
-def _place_of(row: Row, by: str) -> Any:
+def _place_of(row: OwnerRow, by: str) -> Any:
     if by == PROVIDER:
         return row.owner.provider.name.lower()
     if by in (GIVEN, BROKEN):
@@ -146,7 +146,7 @@ def _place_of(row: Row, by: str) -> Any:
     return row.due if by == SOONEST else min((cell.due for cell in row.cells if cell.type == by), default=dt.date.max)
 
 
-def passes(row: Row, standing: str) -> bool:
+def passes(row: OwnerRow, standing: str) -> bool:
     """Return whether a row matches a filter value."""
     if standing == SOUND:
         return all(cell.urgency in _FINE for cell in row.cells)
@@ -196,11 +196,11 @@ def _row(
     credentials: Iterable[CredentialFacts],
     given: Sequence[tuple[dt.date, int]],
     at: dt.datetime,
-) -> Row:
+) -> OwnerRow:
     today = at.astimezone(ZoneInfo(owner.provider.timezone)).date()
     filed = {credential.type: credential for credential in credentials}
     cells = tuple(_cell(kind, filed.get(kind), today, given, blocks_by_default(subject, kind)) for kind in types)
-    return Row(owner, cells, sum(count for _day, count in given))
+    return OwnerRow(owner, cells, sum(count for _day, count in given))
 
 
 def _cell(
