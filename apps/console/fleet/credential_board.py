@@ -86,7 +86,7 @@ class OwnerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BoardQuery:
     """The filter and sort order of a board.  `standing`: a key of `NARROWED`, `UNVERIFIED`, `SOUND`, or "" for all.
 
     Without `activation`, former drivers and retired vehicles are left out, except the one with `owner_id`.
@@ -115,7 +115,7 @@ class Board:
     counts: Mapping[str, int]
 
 
-def board(asked: Asked, *, by: Principal, at: dt.datetime) -> Board:
+def board(asked: BoardQuery, *, by: Principal, at: dt.datetime) -> Board:
     """Return the board for today in the zone of each owner's provider.  Three queries, independent of the rows."""
     owners = _owners(asked, by)
     ids = [owner.pk for owner in owners]
@@ -156,7 +156,7 @@ def passes(row: OwnerRow, standing: str) -> bool:
     return wanted is None or any(cell.urgency in wanted for cell in row.cells)
 
 
-def _owners(asked: Asked, by: Principal) -> Sequence[Driver | Vehicle]:
+def _owners(asked: BoardQuery, by: Principal) -> Sequence[Driver | Vehicle]:
     """Return the owners that the filter includes, by name.  One query."""
     wanted = Q() if asked.provider_id is None else Q(provider_id=asked.provider_id)
     if asked.owner_id is not None:

@@ -10,7 +10,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.fleet import labels
-from apps.console.fleet.credential_board import BROKEN, GIVEN, NAME, PROVIDER, SOONEST, Asked
+from apps.console.fleet.credential_board import BROKEN, GIVEN, NAME, PROVIDER, SOONEST, BoardQuery
 from apps.console.ride.ride_forms import Versioned
 from apps.fleet.models import Activation, CredentialType
 from apps.fleet.rules.credentials import TYPES_OF, Subject
@@ -83,8 +83,10 @@ class CredentialBoardFilter(_Filter):
     def kind(self) -> str:
         return self.value("of") or "drivers"
 
-    def asked(self, sort: str) -> Asked:
-        return Asked(subject=KINDS[self.kind], provider_id=self.provider_id, standing=self.value("standing"), sort=sort)
+    def asked(self, sort: str) -> BoardQuery:
+        return BoardQuery(
+            subject=KINDS[self.kind], provider_id=self.provider_id, standing=self.value("standing"), sort=sort
+        )
 
     def known(self) -> dict[str, str]:
         """Return the filter as URL parameters: only known names and values, without the default kind."""
@@ -101,8 +103,10 @@ class DriversFilter(_Filter):
 
     field_order = ("q", "activation", "provider")
 
-    def asked(self, sort: str) -> Asked:
-        return Asked(provider_id=self.provider_id, activation=self.value("activation"), name=self.value("q"), sort=sort)
+    def asked(self, sort: str) -> BoardQuery:
+        return BoardQuery(
+            provider_id=self.provider_id, activation=self.value("activation"), name=self.value("q"), sort=sort
+        )
 
     def known(self) -> dict[str, str]:
         """Return the filter as URL parameters, without the name."""

@@ -19,7 +19,7 @@ from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.fleet import labels
-from apps.console.fleet.credential_board import LAPSED, Asked, Cell, board
+from apps.console.fleet.credential_board import LAPSED, BoardQuery, Cell, board
 from apps.console.fleet.forms import KINDS, ActivationForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import labels as ride_labels
@@ -136,7 +136,7 @@ def owner_credentials(
 ) -> tuple[Sequence[fleet.CredentialShown], Mapping[str, Cell]]:
     """Return active and missing credentials, and the cell of each type.  Three queries."""
     shown = fleet.credentials_for(owner.subject, owner.record, owner.record.active_credentials, at)
-    (row,) = board(Asked(subject=owner.subject, owner_id=owner.record.pk), by=by, at=at).rows
+    (row,) = board(BoardQuery(subject=owner.subject, owner_id=owner.record.pk), by=by, at=at).rows
     return shown, {cell.type: cell for cell in row.cells}
 
 

@@ -32,7 +32,7 @@ _DAY = dt.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DayParams:
     """The parameters of the URL; no facility: the user's default ones (`_usual`); no day: today at the facility."""
 
     facility_ids: tuple[UUID, ...]
@@ -92,13 +92,13 @@ def page(request: HttpRequest, *, returned: Versioned | None = None, of: UUID | 
     return _rendered(request, "rides/day.html", context, status)
 
 
-def asked_of(request: HttpRequest) -> Asked:
+def asked_of(request: HttpRequest) -> DayParams:
     """Parse facilities and day of the URL; an invalid day means today, an invalid facility raises Http404."""
     try:
         facility_ids = tuple(UUID(one) for one in request.GET.getlist("facility") if one)
     except ValueError:
         raise Http404 from None
-    return Asked(facility_ids, _day(request.GET.get("day", "")))
+    return DayParams(facility_ids, _day(request.GET.get("day", "")))
 
 
 def _day(text: str) -> dt.date | None:

@@ -10,7 +10,7 @@ from django.test import Client
 
 from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from apps.audit.models import AuditEntry
-from apps.console.fleet.credential_board import NARROWED, SOUND, UNVERIFIED, Asked, board
+from apps.console.fleet.credential_board import NARROWED, SOUND, UNVERIFIED, BoardQuery, board
 from apps.fleet.models import Driver
 from apps.fleet.rules.credentials import Subject
 from apps.rides.models import Ride
@@ -194,7 +194,7 @@ def test_rides_after_a_needed_credential_lapses_are_counted(admin: Client) -> No
     over = factories.RideFactory.create(pickup_at=NOW - 2 * DAY, service_date=TODAY + 9 * DAY)
     factories.put_driver_on(over, driver=driver)
 
-    (row,) = board(Asked(), by=factories.principal(), at=NOW).rows
+    (row,) = board(BoardQuery(), by=factories.principal(), at=NOW).rows
 
     assert {cell.type: cell.rides for cell in row.cells if cell.rides} == {"mvr": 3, "driver_license": 1}
     assert (row.broken, row.given) == (3, 5)
@@ -206,7 +206,7 @@ def test_rides_of_who_lacks_a_needed_credential_are_all_counted() -> None:
     _give(driver, 0, 4)
     driver.credentials.filter(type="mvr").delete()
 
-    (row,) = board(Asked(), by=factories.principal(), at=NOW).rows
+    (row,) = board(BoardQuery(), by=factories.principal(), at=NOW).rows
 
     assert row.broken == 2
 
@@ -215,7 +215,7 @@ def test_day_of_the_credentials_is_the_providers() -> None:
     there = factories.TransportProviderFactory.create(timezone="Pacific/Auckland")  # 04:00 on the 21st
     _driver(0, provider=there)
 
-    (row,) = board(Asked(), by=factories.principal(), at=NOW).rows
+    (row,) = board(BoardQuery(), by=factories.principal(), at=NOW).rows
 
     assert row.worst is not None
     assert row.worst.urgency == "expired"
@@ -376,4 +376,4 @@ def test_every_narrowing_has_its_words_and_its_filter(admin: Client) -> None:
 
     offered = {value for value, _label in page.context["form"].fields["standing"].choices}
     assert offered == {"", *NARROWED, UNVERIFIED, SOUND}
-    assert board(Asked(subject=Subject.VEHICLE), by=factories.principal(), at=NOW).rows == []
+    assert board(BoardQuery(subject=Subject.VEHICLE), by=factories.principal(), at=NOW).rows == []
