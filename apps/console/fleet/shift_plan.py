@@ -26,7 +26,7 @@ class DayOfDriver:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class DriverWeek:
     driver: Driver
     days: Sequence[DayOfDriver]
 
@@ -37,7 +37,7 @@ class Lane:
         return sum(spans, dt.timedelta()) // dt.timedelta(minutes=1)
 
 
-def week(first: dt.date, *, provider_id: UUID | None, by: Principal) -> Sequence[Lane]:
+def week(first: dt.date, *, provider_id: UUID | None, by: Principal) -> Sequence[DriverWeek]:
     """Return the shifts of seven days by driver, sorted by name, without drivers who have left.
 
     Days are local to each driver's provider.  Three queries.
@@ -70,7 +70,7 @@ def _leave(ids: Sequence[UUID], begin: dt.datetime, end: dt.datetime) -> Mapping
     return found
 
 
-def _lane(driver: Driver, first: dt.date, shifts: Sequence[Shift], leave: Sequence[_Span]) -> Lane:
+def _lane(driver: Driver, first: dt.date, shifts: Sequence[Shift], leave: Sequence[_Span]) -> DriverWeek:
     zone = ZoneInfo(driver.provider.timezone)
     days = []
     for number in range(DAYS):
@@ -78,4 +78,4 @@ def _lane(driver: Driver, first: dt.date, shifts: Sequence[Shift], leave: Sequen
         begins, ends = (dt.datetime.combine(one, dt.time(), zone) for one in (day, day + _DAY))
         away = any(starts_at < ends and ends_at > begins for starts_at, ends_at in leave)
         days.append(DayOfDriver(day, [one for one in shifts if begins <= one.starts_at < ends], away))
-    return Lane(driver, days)
+    return DriverWeek(driver, days)

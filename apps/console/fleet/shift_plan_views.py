@@ -14,7 +14,7 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.console.fleet import labels, shift_plan
 from apps.console.fleet.board_views import providers
 from apps.console.fleet.shift_forms import PlanFilter, times_of
-from apps.console.fleet.shift_plan import DayOfDriver, Lane
+from apps.console.fleet.shift_plan import DayOfDriver, DriverWeek
 from apps.console.kit.rights import require_scope
 from apps.fleet.models import Activation
 from lib.access import Principal
@@ -48,7 +48,7 @@ def week(request: HttpRequest) -> HttpResponse:
     return render(request, "fleet/shifts.html", context)
 
 
-def _lane(lane: Lane, by: Principal) -> dict[str, Any]:
+def _lane(lane: DriverWeek, by: Principal) -> dict[str, Any]:
     driver = lane.driver
     return {
         "driver": driver,
