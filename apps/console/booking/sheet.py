@@ -79,7 +79,7 @@ class SheetForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SheetRow:
     """A row, by its line number in the sheet: its draft, or its problems.  `name` is the rider's name."""
 
     number: int
@@ -90,21 +90,21 @@ class Line:
     problems: Sequence[str]
 
 
-def lines(records: Sequence[Mapping[str, str]], *, desk: Desk) -> list[Line]:
+def lines(records: Sequence[Mapping[str, str]], *, desk: Desk) -> list[SheetRow]:
     """Check every row like a booking in the form, without booking it.  About twenty queries per row."""
     return [_line(number, record, desk) for number, record in enumerate(records, 2)]
 
 
-def _line(number: int, record: Mapping[str, str], desk: Desk) -> Line:
+def _line(number: int, record: Mapping[str, str], desk: Desk) -> SheetRow:
     found = list(riders.search({"called": record["rider"]}, by=desk.by)[:2]) if record["rider"] else []
     if len(found) != 1:
         said = _("Several riders have this id.") if found else _("There is no rider with this id.")
-        return Line(number, record, None, "", None, [said])
+        return SheetRow(number, record, None, "", None, [said])
     rider, name = found[0], whole_name(found[0], desk.by)
     reason = record["reason"].lower() or desk.preset_key
     if reason not in PRESETS:
         known = ", ".join(PRESETS)
-        return Line(
+        return SheetRow(
             number, record, rider.pk, name, None, [_("The reason is one of these: %(known)s.") % {"known": known}]
         )
     own = replace(desk, rider=riders.record(rider, by=desk.by), preset_key=reason)
@@ -116,9 +116,9 @@ def _line(number: int, record: Mapping[str, str], desk: Desk) -> Line:
             form.refuse(refusal)
         else:
             if not ahead.beside:
-                return Line(number, record, rider.pk, name, form.draft(), [])
+                return SheetRow(number, record, rider.pk, name, form.draft(), [])
             form.add_error(None, _("The rider has a ride at this time."))
-    return Line(number, record, rider.pk, name, None, _problems(form))
+    return SheetRow(number, record, rider.pk, name, None, _problems(form))
 
 
 def _filled(record: Mapping[str, str], desk: Desk) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from apps.audit.views import record_read
 from apps.console.booking import booking_desk, sheet
 from apps.console.booking.form import Desk
-from apps.console.booking.sheet import Line, SheetForm
+from apps.console.booking.sheet import SheetForm, SheetRow
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.services import booking
 from lib.errors import DomainError
@@ -53,7 +53,7 @@ def book_sheet(request: HttpRequest) -> HttpResponse:
     return _page(request, form, lines)
 
 
-def _record_looks(desk: Desk, lines: Sequence[Line]) -> None:
+def _record_looks(desk: Desk, lines: Sequence[SheetRow]) -> None:
     """Write an audit entry with the riders found by their ids."""
     found = {line.rider_id for line in lines if line.rider_id}
     record_read(
@@ -61,7 +61,7 @@ def _record_looks(desk: Desk, lines: Sequence[Line]) -> None:
     )
 
 
-def _page(request: HttpRequest, form: SheetForm, lines: Sequence[Line]) -> HttpResponse:
+def _page(request: HttpRequest, form: SheetForm, lines: Sequence[SheetRow]) -> HttpResponse:
     wrong = bool(form.errors)
     context = {
         "form": form,

@@ -156,7 +156,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TrendLine:
     """One facility of a comparison, under its current name, with the buckets in which it has rides."""
 
     facility_id: UUID
@@ -173,7 +173,7 @@ class Trend:
     restatements: list[Restated]
     progress: Progress
     names: Names = field(default_factory=dict)
-    lines: list[Line] = field(default_factory=list)
+    lines: list[TrendLine] = field(default_factory=list)
 
 
 def trends(*, by: Principal, selection: Selection, kpis: Sequence[Kpi], along: str, each: bool = False) -> Trend:
@@ -202,7 +202,7 @@ def trends(*, by: Principal, selection: Selection, kpis: Sequence[Kpi], along: s
 
 def _facility_lines(
     by: Principal, selection: Selection, kpis: Sequence[Kpi], along: str
-) -> tuple[list[Point], list[Line]]:
+) -> tuple[list[Point], list[TrendLine]]:
     """Return the points of all selected facilities together, and a line for each.
 
     A value that is hidden in the total of a bucket is hidden for each facility there, because they add up to it.
@@ -226,7 +226,7 @@ def _facility_lines(
             lines[facility].append(Point(key, figures))
     names = _names(Facility, ids)
     by_name = sorted(ids, key=lambda facility: (names.get(facility, ""), facility))
-    return points, [Line(facility, names.get(facility, ""), lines[facility]) for facility in by_name]
+    return points, [TrendLine(facility, names.get(facility, ""), lines[facility]) for facility in by_name]
 
 
 def _beside_total(
