@@ -1,6 +1,6 @@
 """Form fields for needs beyond the rider's profile, and for companions, of a ride or standing order.
 
-A `Need` maps a form field to a path in an object of the API; its `Kind` creates the field and converts values.
+A `Need` maps a form field to a path in an object of the API; its `ValueType` creates the field and converts values.
 `NeedFields` adds the fields of an object to a form and returns the object (`given`) or a merge patch (`patch`).  An
 empty field means that the value of the profile applies, or that there are no companions.
 """
@@ -29,7 +29,7 @@ MOST_COMPANIONS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueType:
     """Type of a value: how it becomes a form field, and how it is converted.
 
     `field` creates the field from its label and the profile's value; `shown` converts a value to the field's initial
@@ -48,7 +48,7 @@ class Need:
     name: str
     path: tuple[str, ...]
     label: Any
-    kind: Kind
+    kind: ValueType
 
     def of(self, shape: Shape) -> Any:
         """Return the value in an object; None if it is missing."""
@@ -58,7 +58,7 @@ class Need:
         return found
 
 
-def choice(choices: Iterable[tuple[Any, Any]]) -> Kind:
+def choice(choices: Iterable[tuple[Any, Any]]) -> ValueType:
     named = dict(spoken(choices))
 
     def field(label: Any, usual: str) -> forms.Field:
@@ -66,31 +66,33 @@ def choice(choices: Iterable[tuple[Any, Any]]) -> Kind:
         first = _("As the profile has it: %(value)s") % {"value": usual} if usual else _("As the profile has it")
         return forms.ChoiceField(label=label, required=False, choices=[("", first), *named.items()])
 
-    return Kind(field, lambda value: value or "", lambda word: word or None)
+    return ValueType(field, lambda value: value or "", lambda word: word or None)
 
 
-def yes_or_no() -> Kind:
+def yes_or_no() -> ValueType:
     of_words = choice([(YES, gettext_lazy("Yes")), (NO, gettext_lazy("No"))])
-    return Kind(of_words.field, _yes_or_no, {YES: True, NO: False}.get)
+    return ValueType(of_words.field, _yes_or_no, {YES: True, NO: False}.get)
 
 
 def _yes_or_no(value: Any) -> str:
     return {True: YES, False: NO}.get(value, "")
 
 
-def ticked() -> Kind:
-    return Kind(lambda label, _usual: forms.BooleanField(label=label, required=False), bool, lambda tick: tick or None)
+def ticked() -> ValueType:
+    return ValueType(
+        lambda label, _usual: forms.BooleanField(label=label, required=False), bool, lambda tick: tick or None
+    )
 
 
-def whole(least: int, most: int) -> Kind:
-    return Kind(
+def whole(least: int, most: int) -> ValueType:
+    return ValueType(
         lambda label, usual: forms.IntegerField(
             label=label, required=False, min_value=least, max_value=most, help_text=_empty(usual)
         )
     )
 
 
-def tenths(least: int, most: int) -> Kind:
+def tenths(least: int, most: int) -> ValueType:
     def field(label: Any, usual: str) -> forms.Field:
         return forms.DecimalField(
             label=label,
@@ -102,19 +104,19 @@ def tenths(least: int, most: int) -> Kind:
             help_text=_empty(usual),
         )
 
-    return Kind(field, _decimal, lambda number: None if number is None else float(number))
+    return ValueType(field, _decimal, lambda number: None if number is None else float(number))
 
 
 def _decimal(value: float | None) -> Decimal | None:
     return None if value is None else Decimal(str(value))
 
 
-def text() -> Kind:
+def text() -> ValueType:
     def field(label: Any, usual: str) -> forms.Field:
         widget = forms.Textarea(attrs={"rows": 2})
         return forms.CharField(label=label, required=False, max_length=1000, widget=widget, help_text=_empty(usual))
 
-    return Kind(field, lambda value: value or "", lambda said: said or None)
+    return ValueType(field, lambda value: value or "", lambda said: said or None)
 
 
 class WordsField(forms.CharField):
@@ -128,11 +130,11 @@ class WordsField(forms.CharField):
         return words
 
 
-def listed() -> Kind:
+def listed() -> ValueType:
     def field(label: Any, usual: str) -> forms.Field:
         return WordsField(label=label, required=False, help_text=" ".join([_("Commas between."), _empty(usual)]))
 
-    return Kind(field, lambda value: ", ".join(value or ()), lambda words: words or None)
+    return ValueType(field, lambda value: ", ".join(value or ()), lambda words: words or None)
 
 
 def _empty(usual: str) -> str:
