@@ -13,7 +13,7 @@ from apps.reporting.queries.figures import is_small
 from apps.reporting.queries.selection import Selection
 from apps.reporting.rules.facts import RIDES_OF_PERIOD, facts_of
 from apps.reporting.rules.kpis import Kpi, Names
-from apps.reporting.rules.measures import MEASURES, PACKED, Kind
+from apps.reporting.rules.measures import MEASURES, PACKED, MeasureKind
 from apps.rides.rules.exception_types import ExceptionSeverity
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Phi, Principal
@@ -181,8 +181,8 @@ def rides_behind(
     return RidePage([_ride(row, reported) for row in rows[:limit]], has_more=len(rows) > limit)
 
 
-def _minutes(sql: str, kind: Kind) -> str:
-    return f"({sql})" if kind is Kind.VALUES else f"ARRAY[{sql}]"
+def _minutes(sql: str, kind: MeasureKind) -> str:
+    return f"({sql})" if kind is MeasureKind.VALUES else f"ARRAY[{sql}]"
 
 
 def _counts(conditions: Sequence[str], parameters: dict[str, Any], numerator: Names) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from apps.reporting.queries.sums import Sums
 from apps.reporting.rules.kpis import ALL_KPIS, Kpi, KpiMethod, Names
-from apps.reporting.rules.measures import BYTES_OF_VALUE, MEASURES, PACKED, Kind
+from apps.reporting.rules.measures import BYTES_OF_VALUE, MEASURES, PACKED, MeasureKind
 from apps.reporting.rules.quantiles import quantiles
 from lib.access import Phi, Principal
 
@@ -23,7 +23,7 @@ _OF_RIDES: Final = frozenset(
     kpi.key
     for kpi in ALL_KPIS
     if kpi.method is KpiMethod.RATIO
-    and all(MEASURES[name].kind is Kind.COUNT for name in (*kpi.numerator, *kpi.denominator))
+    and all(MEASURES[name].kind is MeasureKind.COUNT for name in (*kpi.numerator, *kpi.denominator))
 )
 
 

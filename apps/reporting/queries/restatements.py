@@ -13,7 +13,7 @@ from apps.reporting.models import Basis, Restatement
 from apps.reporting.queries.figures import is_small
 from apps.reporting.queries.selection import Selection
 from apps.reporting.queries.sums import Sums
-from apps.reporting.rules.measures import MEASURES, PACKED, Kind
+from apps.reporting.rules.measures import MEASURES, PACKED, MeasureKind
 from apps.reporting.rules.rollup_sql import METRICS_TABLE, Grain
 from apps.rides.models import Ride
 from lib.access import Phi, Principal
@@ -109,7 +109,7 @@ def _changes(by: Principal, closed: Sums, current: Sums) -> list[Change]:
 
 def _may_be_of_few(name: str, before: int, now: int) -> bool:
     """Return whether a change may concern few rides.  A sum, such as minutes, does not reveal its number of rides."""
-    return MEASURES[name].kind is not Kind.COUNT or any(map(is_small, (before, now, abs(now - before))))
+    return MEASURES[name].kind is not MeasureKind.COUNT or any(map(is_small, (before, now, abs(now - before))))
 
 
 def _amount(name: str, sums_: Mapping[str, Any]) -> int:

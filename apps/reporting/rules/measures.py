@@ -24,7 +24,7 @@ EXCESSIVE_MINUTES: Final = 60
 EARLY_NOTICE_HOURS: Final = 48
 
 
-class Kind(Enum):
+class MeasureKind(Enum):
     """How the values of single rides are aggregated to a day."""
 
     COUNT = "count"  # `sql` is a condition; counts the rides for which it is true
@@ -38,24 +38,24 @@ class Measure:
     """One measure, and the SQL of each step from a ride's facts to the sum over rollups."""
 
     name: str
-    kind: Kind
+    kind: MeasureKind
     sql: str
 
     @property
     def of_ride(self) -> str:
         """Return the expression over the facts of one ride: a boolean, a number, or packed values."""
-        if self.kind is Kind.VALUE:
+        if self.kind is MeasureKind.VALUE:
             return f"int4send({self.sql})"
-        if self.kind is Kind.VALUES:
+        if self.kind is MeasureKind.VALUES:
             return f"(SELECT string_agg(int4send(v), ''::bytea ORDER BY v) FROM unnest({self.sql}) v)"  # noqa: S608  # no user input
         return self.sql
 
     @property
     def of_rides(self) -> str:
         """Return the aggregate over rides that have `of_ride` under the measure's name; null for 0 or no values."""
-        if self.kind is Kind.COUNT:
+        if self.kind is MeasureKind.COUNT:
             return f"nullif(count(*) FILTER (WHERE {self.name}), 0)"
-        if self.kind is Kind.SUM:
+        if self.kind is MeasureKind.SUM:
             return f"nullif(sum({self.name}), 0)"
         return f"encode(string_agg({self.name}, ''::bytea ORDER BY {self.name}), 'hex')"
 
@@ -83,16 +83,16 @@ class Measure:
 
     @property
     def is_packed(self) -> bool:
-        return self.kind in (Kind.VALUE, Kind.VALUES)
+        return self.kind in (MeasureKind.VALUE, MeasureKind.VALUES)
 
     @property
     def condition(self) -> str:
         """Return the condition that a ride contributes to this measure."""
-        if self.kind is Kind.COUNT:
+        if self.kind is MeasureKind.COUNT:
             return self.sql
-        if self.kind is Kind.VALUES:
+        if self.kind is MeasureKind.VALUES:
             return f"cardinality({self.sql}) > 0"
-        return f"({self.sql}) <> 0" if self.kind is Kind.SUM else f"({self.sql}) IS NOT NULL"
+        return f"({self.sql}) <> 0" if self.kind is MeasureKind.SUM else f"({self.sql}) IS NOT NULL"
 
 
 def minutes(later: str, earlier: str) -> str:
@@ -250,10 +250,10 @@ _VALUES: Final = {
 MEASURES: Final = {
     name: Measure(name, kind, sql)
     for kind, written in (
-        (Kind.COUNT, _COUNTS),
-        (Kind.SUM, _SUMS),
-        (Kind.VALUE, _VALUE),
-        (Kind.VALUES, _VALUES),
+        (MeasureKind.COUNT, _COUNTS),
+        (MeasureKind.SUM, _SUMS),
+        (MeasureKind.VALUE, _VALUE),
+        (MeasureKind.VALUES, _VALUES),
     )
     for name, sql in written.items()
 }
