@@ -9,7 +9,7 @@ import pytest
 from django.utils.translation import override
 
 from apps.fleet.rules.credentials import BLOCKING_BY_DEFAULT, CredentialFacts, Subject
-from apps.rides.rules.eligibility import CHECKS, Kind, ViolationCode, violations
+from apps.rides.rules.eligibility import CHECKS, ViolationCode, ViolationKind, violations
 from apps.rides.rules.facts import (
     DriverFacts,
     RideNeeds,
@@ -96,7 +96,7 @@ def test_every_code_has_its_check_and_its_kind() -> None:
     kinds = {code.value: kind for code, (kind, _) in CHECKS.items()}
 
     assert set(kinds) == set(ViolationCode)
-    assert {code for code, kind in kinds.items() if kind is Kind.SOFT} == soft
+    assert {code for code, kind in kinds.items() if kind is ViolationKind.SOFT} == soft
 
 
 @pytest.mark.parametrize("activation", ["pending", "suspended", "inactive"])
@@ -442,7 +442,7 @@ def test_everything_is_told_at_once_hard_ones_first() -> None:
         "SCHEDULE_CONFLICT",
         "PREFERENCE_UNMET",
     ]
-    assert [one.kind for one in found] == [Kind.HARD] * 10 + [Kind.SOFT] * 2
+    assert [one.kind for one in found] == [ViolationKind.HARD] * 10 + [ViolationKind.SOFT] * 2
 
 
 def test_road_is_longer_than_the_crows_way() -> None:

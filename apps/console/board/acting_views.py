@@ -34,7 +34,7 @@ from apps.rides.queries.candidates import Candidate, candidates
 from apps.rides.queries.ride_needs import errand_of
 from apps.rides.queries.rides import ride as ride_in_reach
 from apps.rides.rules.disclosure import disclosure_of
-from apps.rides.rules.eligibility import Kind, Violation
+from apps.rides.rules.eligibility import Violation, ViolationKind
 from apps.rides.rules.lifecycle import BY_ACTION, OPEN, Action, RideStatus
 from apps.rides.services import will_call
 from apps.rides.services.eligibility_checks import AssignmentRejected
@@ -208,7 +208,9 @@ def _assign_page(
         "second": str(form["attendant_id"].value() or ""),
         "against": against,
         "overridable": (
-            bool(against) and all(one.kind is Kind.SOFT for one in against) and by.has_scope(Scope.RIDES_OVERRIDE)
+            bool(against)
+            and all(one.kind is ViolationKind.SOFT for one in against)
+            and by.has_scope(Scope.RIDES_OVERRIDE)
         ),
     }
     return _rendered(request, "assign", context, status=status)
@@ -218,8 +220,8 @@ def _option(one: Candidate, chosen: str) -> dict[str, Any]:
     return {
         "one": one,
         "chosen": str(one.driver_id) == chosen,
-        "hard": [violation for violation in one.violations if violation.kind is Kind.HARD],
-        "soft": [violation for violation in one.violations if violation.kind is Kind.SOFT],
+        "hard": [violation for violation in one.violations if violation.kind is ViolationKind.HARD],
+        "soft": [violation for violation in one.violations if violation.kind is ViolationKind.SOFT],
     }
 
 

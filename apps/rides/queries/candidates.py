@@ -13,7 +13,7 @@ from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import gather
 from apps.rides.queries.conflicts import rides_out_of_reach, veiled
 from apps.rides.queries.ride_needs import needs_of
-from apps.rides.rules.eligibility import Kind, Violation, ViolationCode, violations
+from apps.rides.rules.eligibility import Violation, ViolationCode, ViolationKind, violations
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.ranking import approach, score
 from apps.rides.rules.travel import Place
@@ -50,7 +50,7 @@ class Candidate:
 
     @property
     def refused(self) -> bool:
-        return any(violation.kind is Kind.HARD for violation in self.violations)
+        return any(violation.kind is ViolationKind.HARD for violation in self.violations)
 
 
 def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID | None = None) -> list[Candidate]:

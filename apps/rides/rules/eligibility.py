@@ -51,7 +51,7 @@ _GENDERS: Final = {
 }
 
 
-class Kind(StrEnum):
+class ViolationKind(StrEnum):
     """Hard violations refuse; soft ones give way to an override with a reason."""
 
     HARD = "hard"
@@ -81,7 +81,7 @@ class Violation:
     """
 
     code: ViolationCode
-    kind: Kind
+    kind: ViolationKind
     message: Template
     subject_id: UUID
 
@@ -276,19 +276,19 @@ def _on_board_too_long(pair: Pairing) -> Findings:
 Check = Callable[[Pairing], Findings]
 
 # The whole list, in the order in which a dispatcher reads it.
-CHECKS: Final[Mapping[ViolationCode, tuple[Kind, Check]]] = {
-    ViolationCode.DRIVER_INACTIVE: (Kind.HARD, _inactive),
-    ViolationCode.VEHICLE_OUT_OF_SERVICE: (Kind.HARD, _out_of_service),
-    ViolationCode.PROVIDER_MISMATCH: (Kind.HARD, _other_provider),
-    ViolationCode.CREDENTIAL_INVALID: (Kind.HARD, _credentials),
-    ViolationCode.VEHICLE_NOT_SUITABLE: (Kind.HARD, _unsuitable),
-    ViolationCode.DRIVER_NOT_QUALIFIED: (Kind.HARD, _unqualified),
-    ViolationCode.PAIRING_EXCLUDED: (Kind.HARD, _excluded),
-    ViolationCode.ATTENDANT_REQUIRED: (Kind.HARD, _alone),
-    ViolationCode.SCHEDULE_CONFLICT: (Kind.SOFT, _conflicts),
-    ViolationCode.OUTSIDE_SHIFT: (Kind.SOFT, _off_duty),
-    ViolationCode.PREFERENCE_UNMET: (Kind.SOFT, _preferences),
-    ViolationCode.RIDE_TIME_EXCEEDED: (Kind.SOFT, _on_board_too_long),
+CHECKS: Final[Mapping[ViolationCode, tuple[ViolationKind, Check]]] = {
+    ViolationCode.DRIVER_INACTIVE: (ViolationKind.HARD, _inactive),
+    ViolationCode.VEHICLE_OUT_OF_SERVICE: (ViolationKind.HARD, _out_of_service),
+    ViolationCode.PROVIDER_MISMATCH: (ViolationKind.HARD, _other_provider),
+    ViolationCode.CREDENTIAL_INVALID: (ViolationKind.HARD, _credentials),
+    ViolationCode.VEHICLE_NOT_SUITABLE: (ViolationKind.HARD, _unsuitable),
+    ViolationCode.DRIVER_NOT_QUALIFIED: (ViolationKind.HARD, _unqualified),
+    ViolationCode.PAIRING_EXCLUDED: (ViolationKind.HARD, _excluded),
+    ViolationCode.ATTENDANT_REQUIRED: (ViolationKind.HARD, _alone),
+    ViolationCode.SCHEDULE_CONFLICT: (ViolationKind.SOFT, _conflicts),
+    ViolationCode.OUTSIDE_SHIFT: (ViolationKind.SOFT, _off_duty),
+    ViolationCode.PREFERENCE_UNMET: (ViolationKind.SOFT, _preferences),
+    ViolationCode.RIDE_TIME_EXCEEDED: (ViolationKind.SOFT, _on_board_too_long),
 }
 
 

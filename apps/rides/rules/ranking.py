@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from apps.rides.rules.eligibility import Kind, Violation
+from apps.rides.rules.eligibility import Violation, ViolationKind
 from apps.rides.rules.facts import DriverFacts, RideNeeds, VehicleFacts
 from apps.rides.rules.timing import AVERAGE_MPH
 from apps.rides.rules.travel import Place, road_miles
@@ -88,7 +88,7 @@ def score(
     cost += too_much * MINUTES_PER_STEP_OF_OVERKILL
     cost -= MINUTES_FOR_PREFERRED if preferred else 0
     cost -= min(shared_rides, MOST_SHARED_RIDES) * MINUTES_PER_SHARED_RIDE
-    cost += MINUTES_PER_SOFT_VIOLATION * sum(violation.kind is Kind.SOFT for violation in violations)
+    cost += MINUTES_PER_SOFT_VIOLATION * sum(violation.kind is ViolationKind.SOFT for violation in violations)
     return Score(round(cost, 1), _in_words(way, vehicle, too_much, preferred=preferred, shared_rides=shared_rides))
 
 

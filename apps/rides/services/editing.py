@@ -23,7 +23,7 @@ from apps.rides.queries.conflicts import rides_out_of_reach, veiled
 from apps.rides.rules import booking_rules
 from apps.rides.rules.booking_rules import Question
 from apps.rides.rules.draft import Notes, Payment, RideDraft
-from apps.rides.rules.eligibility import Kind, Violation
+from apps.rides.rules.eligibility import Violation, ViolationKind
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import (
@@ -554,7 +554,7 @@ def _questions(before: Ride, after: Ride, leg: Leg, *, at: datetime) -> list[Det
             field="pickupTime" if one in _OF_TIME else place,
             code=one.value,
             message=booking_rules.IN_WORDS[one],
-            also={"kind": Kind.SOFT.value},
+            also={"kind": ViolationKind.SOFT.value},
         )
         for one in new
         if one in _OF_TIME | _OF_PLACE
@@ -576,6 +576,6 @@ def new_violations(before: Ride, after: Ride, *, by: Principal, at: datetime) ->
     )
     everybody = by.elevated()
     stood = {(one.code, one.subject_id) for one in eligibility_checks.judge(before, crew, by=everybody, at=at)}
-    soft = [one for one in eligibility_checks.judge(after, crew, by=everybody, at=at) if one.kind is Kind.SOFT]
+    soft = [one for one in eligibility_checks.judge(after, crew, by=everybody, at=at) if one.kind is ViolationKind.SOFT]
     new = [one for one in soft if (one.code, one.subject_id) not in stood]
     return veiled(new, rides_out_of_reach(new, by), driver_id=after.driver_id)

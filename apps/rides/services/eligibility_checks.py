@@ -15,7 +15,7 @@ from apps.rides.models import Assignment, Ride
 from apps.rides.queries.assignment_facts import gather_of
 from apps.rides.queries.conflicts import rides_out_of_reach, veiled
 from apps.rides.queries.ride_needs import needs_of
-from apps.rides.rules.eligibility import Kind, Violation, ViolationCode, violations
+from apps.rides.rules.eligibility import Violation, ViolationCode, ViolationKind, violations
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.rules.travel import Place
 from apps.rides.services import exceptions
@@ -130,7 +130,7 @@ def require_fit(found: list[Violation], override: Override, by: Principal) -> li
     """
     if not found:
         return []
-    if not override.wanted or any(violation.kind is Kind.HARD for violation in found):
+    if not override.wanted or any(violation.kind is ViolationKind.HARD for violation in found):
         raise AssignmentRejected(found)
     require_override_right(override, by)
     return list(dict.fromkeys(violation.code.value for violation in found))
@@ -165,7 +165,7 @@ def recheck(ride: Ride, *, by: Principal, at: datetime, detected_by: str) -> boo
         attendant_ids=ride.attendant_ids,
         by=by.elevated(),
     )
-    hard = [one.code for one in judge(ride, crew, by=by, at=at) if one.kind is Kind.HARD]
+    hard = [one.code for one in judge(ride, crew, by=by, at=at) if one.kind is ViolationKind.HARD]
     has_come = ride.service_date <= at.astimezone(ZoneInfo(ride.timezone)).date()
     for type_ in dict.fromkeys(_OPENED_BY.values()):
         found = [code.value for code in hard if _OPENED_BY[code] is type_]

@@ -18,7 +18,7 @@ from apps.fleet.models import Activation, Driver, Employment
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries.assignment_facts import gather
 from apps.rides.queries.ride_needs import needs_of
-from apps.rides.rules.eligibility import Kind, violations
+from apps.rides.rules.eligibility import ViolationKind, violations
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import Action, RideStatus
 from apps.rides.services import assignment, exceptions
@@ -68,7 +68,7 @@ def accept(
         raise OfferOver
     crew = locked_crew(driver_id=offer.driver_id, vehicle_id=offer.vehicle_id, attendant_ids=offer.attendant_ids, by=by)
     found = judge(ride, crew, by=by, at=at)
-    if any(one.kind is Kind.HARD or one.code.value not in offer.overridden for one in found):
+    if any(one.kind is ViolationKind.HARD or one.code.value not in offer.overridden for one in found):
         raise AssignmentRejected(found)
     attach(offer, Action.ASSIGN, Handover(), None, by=by, at=at)
     _audit("rides.accept", offer, by)
