@@ -9,7 +9,7 @@ from django.db import models
 
 from apps.organizations.rules import stops
 
-Kind = Literal["place", "person", "fleet", "access"]
+CanaryKind = Literal["place", "person", "fleet", "access"]
 
 # Text that is a code, a zone or a language, or that a constraint ties to another column.
 KEPT = {
@@ -34,7 +34,7 @@ class Canary:
     """One unique text, lower case, and where it was put: `rider.last_name`, `pickup.addressLine1`."""
 
     text: str
-    kind: Kind
+    kind: CanaryKind
     label: str
 
 
@@ -45,24 +45,24 @@ class Canaries:
     mark: str
     made: list[Canary] = field(default_factory=list)
 
-    def text(self, kind: Kind, label: str) -> str:
+    def text(self, kind: CanaryKind, label: str) -> str:
         return self._keep(f"z{self.mark}{len(self.made):04}x", kind, label)
 
-    def phone(self, kind: Kind, label: str) -> str:
+    def phone(self, kind: CanaryKind, label: str) -> str:
         digits = {"a": 1, "b": 2}[self.mark]
         return self._keep(f"+131266{digits}{len(self.made):04}", kind, label)
 
-    def day(self, kind: Kind, label: str) -> dt.date:
+    def day(self, kind: CanaryKind, label: str) -> dt.date:
         first = dt.date({"a": 1921, "b": 1938}[self.mark], 1, 1)
         return dt.date.fromisoformat(
             self._keep((first + dt.timedelta(days=len(self.made))).isoformat(), kind, label),
         )
 
-    def _keep(self, text: str, kind: Kind, label: str) -> str:
+    def _keep(self, text: str, kind: CanaryKind, label: str) -> str:
         self.made.append(Canary(text, kind, label))
         return text
 
-    def fill(self, row: models.Model, kind: Kind, **columns: Any) -> Any:
+    def fill(self, row: models.Model, kind: CanaryKind, **columns: Any) -> Any:
         """Put a canary into every free text of the row, and these values into other columns; save it."""
         name = row._meta.model_name
         for column in row._meta.concrete_fields:
@@ -73,13 +73,13 @@ class Canaries:
         row.save()
         return row
 
-    def _value(self, column: str, kind: Kind, label: str) -> str:
+    def _value(self, column: str, kind: CanaryKind, label: str) -> str:
         if column.endswith("phone"):
             return self.phone(kind, label)
         text = self.text(kind, label)
         return {"email": f"{text}@example.org", "photo_url": f"https://example.org/{text}"}.get(column, text)
 
-    def stop(self, kind: Kind, label: str, **keys: Any) -> dict[str, Any]:
+    def stop(self, kind: CanaryKind, label: str, **keys: Any) -> dict[str, Any]:
         """Make a whole stop, a canary in every text of it."""
         shape = stops.normal({})
         for key in stops.MAX_LENGTHS:
@@ -89,7 +89,7 @@ class Canaries:
         shape["contact"] = contact | {"phone": self.phone(kind, f"{label}.contact.phone")}
         return {**shape, "lat": 41.9071, "lng": -87.6722, **keys}
 
-    def person(self, kind: Kind, label: str, *keys: str) -> dict[str, Any]:
+    def person(self, kind: CanaryKind, label: str, *keys: str) -> dict[str, Any]:
         """Make an object of texts and a phone."""
         return {
             key: self.phone(kind, f"{label}.{key}")
@@ -98,7 +98,7 @@ class Canaries:
             for key in keys
         }
 
-    def of(self, kinds: Iterable[Kind]) -> list[Canary]:
+    def of(self, kinds: Iterable[CanaryKind]) -> list[Canary]:
         wanted = set(kinds)
         return [one for one in self.made if one.kind in wanted]
 

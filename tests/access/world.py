@@ -24,7 +24,7 @@ from apps.rides.services import legs
 from apps.webhooks.models import Attempt, Delivery, Endpoint, EndpointHealth, Job
 from lib.ids import uuid7
 from tests import factories
-from tests.access.canaries import Canaries, Canary, Kind
+from tests.access.canaries import Canaries, Canary, CanaryKind
 from tests.callers import TokenClient, api_with
 from tests.exports import places
 from tests.rides.rides_in import ride_in
@@ -34,7 +34,7 @@ LONG_AGO: Final = 3  # a transaction that every feed has passed
 # A ride not yet driven, one under way with a driver on it, and one that has ended.
 LIVES: Final = (RideStatus.SCHEDULED, RideStatus.ASSIGNED, RideStatus.COMPLETED)
 # What a caller bound to one facility, one provider, or both must not see of the other side.
-HIDDEN: Final[dict[str, tuple[Kind, ...]]] = {
+HIDDEN: Final[dict[str, tuple[CanaryKind, ...]]] = {
     "facility": ("place", "person", "access"),
     "provider": ("person", "fleet", "access"),
     "both": ("place", "person", "fleet", "access"),
@@ -422,7 +422,7 @@ def _export(side: Side, client: ApiClient, facility: Facility, provider: Transpo
     side.add("exports/destinations", places.server(name=f"Drop box {uuid7()}"))
 
 
-def _name(side: Side, subject_type: str, subject_id: UUID, kind: Kind) -> str:
+def _name(side: Side, subject_type: str, subject_id: UUID, kind: CanaryKind) -> str:
     row = ExternalId(subject_type=subject_type, subject_id=subject_id)
     side.add("external-ids", side.canaries.fill(row, kind))
     return f"{row.system}|{row.value}"
