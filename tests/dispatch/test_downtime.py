@@ -19,7 +19,7 @@ from apps.audit.models import AuditEntry
 from apps.dispatch import tasks
 from apps.dispatch.models import DowntimePack
 from apps.dispatch.services import downtime, run_sheet
-from apps.dispatch.services.downtime import Outcome
+from apps.dispatch.services.downtime import PackResult
 from apps.rides.models import Ride
 from apps.rides.services import legs
 from config.celery import TIMETABLE
@@ -55,7 +55,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return written
 
 
-def _make(at: dt.datetime = NOW, **how: Any) -> Outcome:
+def _make(at: dt.datetime = NOW, **how: Any) -> PackResult:
     return downtime.make(by=system(), at=at, **how)
 
 
@@ -86,7 +86,7 @@ def test_the_pack_has_every_sheet_and_all_rides_of_two_days(folder: Path) -> Non
     waiting = factories.RideFactory.create(pickup_at=NOW + 2 * HOUR, **late)
     factories.RideFactory.create(pickup_at=NOW + 48 * HOUR)
 
-    assert _make() is Outcome.MADE
+    assert _make() is PackResult.MADE
 
     files = _newest(folder)
     assert _packs(folder) == ["carelane-downtime-20261120-150000Z.zip"]
@@ -143,7 +143,7 @@ def test_the_row_and_the_trail_say_what_was_made(folder: Path, rendered: list[st
 def test_without_a_passphrase_there_is_none(folder: Path, settings: Any) -> None:
     settings.DOWNTIME_PASSPHRASE = ""
 
-    assert _make() is Outcome.OFF
+    assert _make() is PackResult.OFF
 
     assert not folder.exists()
     assert not DowntimePack.objects.exists()
@@ -152,8 +152,8 @@ def test_without_a_passphrase_there_is_none(folder: Path, settings: Any) -> None
 def test_next_pack_is_made_within_a_quarter_of_an_hour(rendered: list[str]) -> None:
     found = [_make(NOW + minutes * MINUTE) for minutes in (0, 5, 9, 10, 11)]
 
-    assert found == [Outcome.MADE, Outcome.NOT_YET, Outcome.NOT_YET, Outcome.MADE, Outcome.NOT_YET]
-    assert _make(NOW + 11 * MINUTE, due=False) is Outcome.MADE
+    assert found == [PackResult.MADE, PackResult.NOT_YET, PackResult.NOT_YET, PackResult.MADE, PackResult.NOT_YET]
+    assert _make(NOW + 11 * MINUTE, due=False) is PackResult.MADE
 
 
 def test_four_packs_are_kept(folder: Path, rendered: list[str]) -> None:
@@ -198,7 +198,7 @@ def test_a_kept_sheet_that_does_not_open_is_laid_out_again(folder: Path, rendere
     (kept,) = (folder / "sheets").glob("*.zip")
     kept.write_bytes(b"half of it")
 
-    assert _make(NOW + 15 * MINUTE) is Outcome.MADE
+    assert _make(NOW + 15 * MINUTE) is PackResult.MADE
 
     assert len(rendered) == 2
 
@@ -209,7 +209,7 @@ def test_many_new_sheets_are_laid_out_in_portions(folder: Path, rendered: list[s
 
     found = [_make(seconds=0) for _ in range(4)]
 
-    assert found == [Outcome.MORE, Outcome.MORE, Outcome.MADE, Outcome.NOT_YET]
+    assert found == [PackResult.MORE, PackResult.MORE, PackResult.MADE, PackResult.NOT_YET]
     assert len(rendered) == 3
     assert DowntimePack.objects.get().sheets == 3
 
@@ -222,7 +222,7 @@ def test_a_server_without_pango_packs_the_tables(folder: Path, monkeypatch: pyte
 
     monkeypatch.setattr(run_sheet, "pdf_of", missing)
 
-    assert _make() is Outcome.MADE
+    assert _make() is PackResult.MADE
 
     assert set(_newest(folder)) == {"contents.csv", "rides-2026-11-20.csv", "rides-2026-11-21.csv"}
     row = DowntimePack.objects.get()
@@ -238,7 +238,7 @@ def test_before_four_in_the_morning_it_is_still_yesterday(folder: Path, rendered
 def test_who_was_killed_at_work_is_followed_after_a_while(rendered: list[str]) -> None:
     DowntimePack.objects.create(claim_id=uuid4(), lease_until=NOW + MINUTE)
 
-    assert [_make(), _make(NOW + MINUTE)] == [Outcome.NOT_YET, Outcome.MADE]
+    assert [_make(), _make(NOW + MINUTE)] == [PackResult.NOT_YET, PackResult.MADE]
 
 
 def test_a_folder_that_takes_nothing_is_told_and_tried_again(
@@ -246,8 +246,8 @@ def test_a_folder_that_takes_nothing_is_told_and_tried_again(
 ) -> None:
     folder.write_text("no folder")
 
-    assert _make() is Outcome.FAILED
-    assert _make(NOW + MINUTE) is Outcome.FAILED
+    assert _make() is PackResult.FAILED
+    assert _make(NOW + MINUTE) is PackResult.FAILED
 
     alert = Alert.objects.get()
     assert (alert.severity, alert.title, alert.scope) == (
@@ -255,7 +255,7 @@ def test_a_folder_that_takes_nothing_is_told_and_tried_again(
     )  # fmt: skip
     assert "downtime pack not written: " in caplog.text
     folder.unlink()
-    assert _make(NOW + 2 * MINUTE) is Outcome.MADE
+    assert _make(NOW + 2 * MINUTE) is PackResult.MADE
     assert not Alert.objects.open().exists()
 
 
@@ -284,7 +284,7 @@ def test_a_share_that_is_away_is_told_and_the_pack_stands(
 ) -> None:
     settings.DOWNTIME_COPY_DIR = str(tmp_path / "share")
 
-    assert _make() is Outcome.MADE
+    assert _make() is PackResult.MADE
 
     assert len(_packs(folder)) == 1
     assert DowntimePack.objects.get().copied_at is None
@@ -313,7 +313,7 @@ def test_many_workers_at_once_make_one(folder: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(run_sheet, "pdf_of", pdf_of)
 
-    def one(_: int) -> Outcome:
+    def one(_: int) -> PackResult:
         try:
             together.wait()
             return _make()

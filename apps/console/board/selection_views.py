@@ -16,7 +16,7 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.console.board.forms import SelectionForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.dispatch.services import planning
-from apps.dispatch.services.planning import Outcome
+from apps.dispatch.services.planning import SelectionResult
 from apps.riders.labels import rider_name
 from apps.rides.models import Ride
 from lib.clocks import clock
@@ -46,7 +46,7 @@ def act(request: HttpRequest) -> HttpResponse:
     return answered(request, outcomes)
 
 
-def answered(request: HttpRequest, outcomes: list[Outcome], *, to: str = "back") -> HttpResponse:
+def answered(request: HttpRequest, outcomes: list[SelectionResult], *, to: str = "back") -> HttpResponse:
     """Report the outcomes of several rides: redirect, or list the refused rides with their reasons (422).
 
     `to` is the form field that holds the URL of the redirect, see `back`.
@@ -64,7 +64,7 @@ def answered(request: HttpRequest, outcomes: list[Outcome], *, to: str = "back")
     return render(request, "dispatch/selection.html", context, status=UNPROCESSABLE)
 
 
-def _row(one: Outcome, ride: Ride | None, request: HttpRequest) -> dict[str, Any]:
+def _row(one: SelectionResult, ride: Ride | None, request: HttpRequest) -> dict[str, Any]:
     refusal = one.refusal
     reasons = [str(detail.text) for detail in refusal.details] if refusal else []
     return {

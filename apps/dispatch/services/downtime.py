@@ -49,7 +49,7 @@ _LEASE: Final = dt.timedelta(seconds=90)  # longer than the time limit of a task
 _NOT_WRITTEN, _NOT_COPIED = "downtime_pack:written", "downtime_pack:copied"
 
 
-class Outcome(Enum):
+class PackResult(Enum):
     OFF = "no passphrase is set"
     NOT_YET = "not due, or somebody else is at work on it"
     MORE = "sheets are left to lay out"
@@ -67,24 +67,24 @@ def is_on() -> bool:
     return bool(settings.DOWNTIME_PASSPHRASE)
 
 
-def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool = True) -> Outcome:
+def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool = True) -> PackResult:
     """Continue with the next pack for about `seconds`, if one is due; with `due=False`, in any case.
 
     Safe to call from any number of processes at once.  Finished sheets are kept if a process is killed.
     """
     if not is_on():
-        return Outcome.OFF
+        return PackResult.OFF
     claim = _claim(at, due=due)
     if not claim:
-        return Outcome.NOT_YET
+        return PackResult.NOT_YET
     try:
         outcome, made = _go_on(by, at, seconds)
     except OSError as trouble:  # for example: the disk is full, or another user owns the folder
         log.warning("downtime pack not written: %s", type(trouble).__name__)
         _tell(_NOT_WRITTEN, _("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
-        outcome, made = Outcome.FAILED, {}
+        outcome, made = PackResult.FAILED, {}
     claim.settle(claim.rows[0], **made)
-    if outcome is Outcome.MADE:
+    if outcome is PackResult.MADE:
         audit.record(by=by, action="rides.downtime_pack", details={name: made[name] for name in ("sheets", "rides")})
         alerts.resolve(_NOT_WRITTEN, at=at)
         _copy(at)
@@ -104,7 +104,7 @@ def _row() -> QuerySet[DowntimePack]:
     return DowntimePack.objects.filter(pk=1)
 
 
-def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[Outcome, dict[str, object]]:
+def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[PackResult, dict[str, object]]:
     zone = ZoneInfo(settings.OPERATOR_TIME_ZONE)
     folder = Path(settings.DOWNTIME_DIR)
     kept = folder / "sheets"
@@ -117,7 +117,7 @@ def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[Outcome, dic
     except pdf.PangoMissing:
         whole, rendered, without = True, {}, True
     if not whole:
-        return Outcome.MORE, {}
+        return PackResult.MORE, {}
     sheets = [] if without else days.sheets
     tables = {name: downtime_page.table(rides, by, days.doors) for name, rides in days.tables.items()}
     tables["contents.csv"] = downtime_page.contents(sheets, by, zone)
@@ -130,7 +130,7 @@ def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[Outcome, dic
     _keep(folder.glob(downtime_page.FILES), _newest(folder))
     count = sum(map(len, days.tables.values()))
     made = {"made_at": at, "file": name, "size": len(packed), "sheets": len(sheets), "rides": count}
-    return Outcome.MADE, made | {"without_sheets": without}
+    return PackResult.MADE, made | {"without_sheets": without}
 
 
 def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:

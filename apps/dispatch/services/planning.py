@@ -33,7 +33,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SelectionResult:
     """The result for one ride of a selection: the changed ride, or the reason for the refusal."""
 
     ride_id: UUID
@@ -85,7 +85,7 @@ def unassign(*, chosen: Chosen, reason_code: str, note: str = "", by: Principal,
 
 def assign_all(
     *, selection: Sequence[Chosen], driver_id: UUID, override_reason: str = "", by: Principal, at: datetime
-) -> list[Outcome]:
+) -> list[SelectionResult]:
     """Assign one driver to every ride of a selection; outcomes include refusals."""
     return _each(
         selection,
@@ -95,12 +95,12 @@ def assign_all(
 
 def unassign_all(
     *, selection: Sequence[Chosen], reason_code: str, note: str = "", by: Principal, at: datetime
-) -> list[Outcome]:
+) -> list[SelectionResult]:
     """Unassign the drivers of a selection; outcomes include refusals."""
     return _each(selection, lambda one: unassign(chosen=one, reason_code=reason_code, note=note, by=by, at=at))
 
 
-def accept_all(*, suggestions: Sequence[Accepted], by: Principal, at: datetime) -> list[Outcome]:
+def accept_all(*, suggestions: Sequence[Accepted], by: Principal, at: datetime) -> list[SelectionResult]:
     """Assign every suggested driver; outcomes include refusals.
 
     All rules are checked again: a ride that has changed since the suggestion is refused.
@@ -119,11 +119,11 @@ def accept_all(*, suggestions: Sequence[Accepted], by: Principal, at: datetime) 
     )
 
 
-def _each(selection: Sequence[Chosen], act: Callable[[Chosen], Ride]) -> list[Outcome]:
+def _each(selection: Sequence[Chosen], act: Callable[[Chosen], Ride]) -> list[SelectionResult]:
     outcomes = []
     for chosen in selection:
         try:
-            outcomes.append(Outcome(chosen.ride_id, act(chosen)))
+            outcomes.append(SelectionResult(chosen.ride_id, act(chosen)))
         except DomainError as refusal:
-            outcomes.append(Outcome(chosen.ride_id, refusal=refusal))
+            outcomes.append(SelectionResult(chosen.ride_id, refusal=refusal))
     return outcomes

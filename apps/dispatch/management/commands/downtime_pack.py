@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from apps.dispatch.services import downtime
-from apps.dispatch.services.downtime import Outcome
+from apps.dispatch.services.downtime import PackResult
 from lib import private_files, sealed_zip
 from lib.access import system
 
@@ -35,11 +35,11 @@ class Command(BaseCommand):
 
     def _make(self) -> None:
         at = timezone.now()
-        while (outcome := downtime.make(by=system("downtime_pack"), at=at, due=False)) is Outcome.MORE:
+        while (outcome := downtime.make(by=system("downtime_pack"), at=at, due=False)) is PackResult.MORE:
             self.stdout.write("Laying out run sheets ...")
-        if outcome is Outcome.NOT_YET:
+        if outcome is PackResult.NOT_YET:
             raise CommandError("A worker is at work on one; try again in two minutes.")
-        if outcome is Outcome.FAILED:
+        if outcome is PackResult.FAILED:
             raise CommandError(f"Cannot write to {settings.DOWNTIME_DIR}.")
         self.stdout.write(f"Made the downtime pack in {settings.DOWNTIME_DIR}.")
 
