@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-class Held(Exception):
+class AlreadyLocked(Exception):
     """Another process holds the lock; `pid` is its process id, 0 if it is not known yet."""
 
     def __init__(self, pid: int) -> None:
@@ -20,7 +20,7 @@ def process_lock(path: Path) -> Iterator[None]:
     """Hold the lock on `path`, without waiting.
 
     Raises:
-        Held: another process holds it.
+        AlreadyLocked: another process holds it.
     """
     # lockf, not flock: a forked child would keep a flock after this process ends.
     with path.open("a+") as file:
@@ -29,7 +29,7 @@ def process_lock(path: Path) -> Iterator[None]:
         except (BlockingIOError, PermissionError) as error:
             file.seek(0)
             text = file.read().strip()
-            raise Held(int(text) if text.isdecimal() else 0) from error
+            raise AlreadyLocked(int(text) if text.isdecimal() else 0) from error
         file.seek(0)
         file.truncate()
         file.write(f"{os.getpid()}\n")

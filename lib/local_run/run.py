@@ -33,7 +33,7 @@ from honcho.manager import Manager
 
 from lib.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
 from lib.local_run import local_secrets
-from lib.process_lock import Held, process_lock
+from lib.process_lock import AlreadyLocked, process_lock
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VAR = Path(os.environ.get("VAR_DIR") or ROOT / "var").resolve()
@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
     except (Refused, EmbeddedPostgresError) as refusal:
         print(refusal, file=sys.stderr, flush=True)
         return 1
-    except Held as held:
+    except AlreadyLocked as held:
         print(f"Carelane is running from this folder already (process {held.pid}).", file=sys.stderr, flush=True)
         return 1
     except KeyboardInterrupt:
@@ -96,7 +96,7 @@ def manage(command: list[str]) -> int:
     try:
         with process_lock(VAR / "run.lock"), _environment(_port()) as environment:
             return _run([sys.executable, "manage.py", *command], environment)
-    except Held:
+    except AlreadyLocked:
         environment = _settings(_port())
         environment.setdefault("DATABASE_URL", _embedded().url())
         return _run([sys.executable, "manage.py", *command], environment)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lib.process_lock import Held, process_lock
+from lib.process_lock import AlreadyLocked, process_lock
 
 HOLD = """
 import sys
@@ -30,7 +30,7 @@ def test_process_lock_is_refused_with_pid_until_the_holder_dies(tmp_path: Path) 
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
 
-        with pytest.raises(Held) as refusal:
+        with pytest.raises(AlreadyLocked) as refusal:
             _hold(path)
         holder.kill()
         holder.wait()

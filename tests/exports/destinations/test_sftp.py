@@ -59,16 +59,16 @@ class Waits(Sftp):
         return 0
 
 
-class Held(Sftp):
+class BlockingSftp(Sftp):
     """Says nothing about what it was sent of the first file it sees, until it is let go."""
 
     release = threading.Event()
     first: ClassVar[list[str]] = []
 
     async def write(self, file_obj: Any, offset: int, data: bytes) -> int:
-        if not Held.first:
-            Held.first.append(file_obj.name)
-        while file_obj.name == Held.first[0] and not Held.release.is_set():
+        if not BlockingSftp.first:
+            BlockingSftp.first.append(file_obj.name)
+        while file_obj.name == BlockingSftp.first[0] and not BlockingSftp.release.is_set():
             await asyncio.sleep(0.01)
         return super().write(file_obj, offset, data)  # type: ignore[return-value]  # asyncssh allows both
 
@@ -262,35 +262,35 @@ def test_lost_connection_leaves_no_file_and_retry_cleans_up(root: Path, file: Pa
 
 
 def test_killed_worker_leaves_no_file_and_next_upload_cleans_up(root: Path, file: Path) -> None:
-    Held.release.clear()
-    Held.first.clear()
-    with servers.sftp(root, answers=Held) as listening:
+    BlockingSftp.release.clear()
+    BlockingSftp.first.clear()
+    with servers.sftp(root, answers=BlockingSftp) as listening:
         worker = subprocess.Popen([sys.executable, "-c", _WORKER, str(listening.port), listening.host_key, str(root)])
-        _wait_for(lambda: Held.first)
+        _wait_for(lambda: BlockingSftp.first)
         worker.kill()
         worker.wait()
         half = listening.there()
 
         _upload(listening.server(), file)
-        Held.release.set()
+        BlockingSftp.release.set()
 
         assert [name.endswith(".part") for name in half] == [True]
         assert listening.there() == {NAME: file.read_bytes()}
 
 
 def test_orphaned_upload_cannot_replace_a_newer_file(root: Path, file: Path) -> None:
-    Held.release.clear()
-    Held.first.clear()
-    with servers.sftp(root, answers=Held) as listening:
+    BlockingSftp.release.clear()
+    BlockingSftp.first.clear()
+    with servers.sftp(root, answers=BlockingSftp) as listening:
         codes: list[UploadErrorCode] = []
         older = file.with_name("older")
         older.write_bytes(b"older" * 100_000)
         orphan = threading.Thread(target=lambda: codes.append(_refused(listening.server(), older)))
         orphan.start()
-        _wait_for(lambda: Held.first)
+        _wait_for(lambda: BlockingSftp.first)
 
         _upload(listening.server(), file)
-        Held.release.set()
+        BlockingSftp.release.set()
         orphan.join(20)
 
         assert codes == [UploadErrorCode.NO_SUCH_FOLDER]
