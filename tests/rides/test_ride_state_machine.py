@@ -76,7 +76,7 @@ class Known:
     version: int
 
 
-class Row(NamedTuple):
+class RideRecord(NamedTuple):
     """What the tables hold of a ride, read past the code that is tested."""
 
     id: UUID
@@ -91,10 +91,10 @@ class Row(NamedTuple):
     trail: list[tuple[str, list[str]]]  # action, riders
 
 
-def rows_of_all_rides() -> list[Row]:
+def rows_of_all_rides() -> list[RideRecord]:
     with connection.cursor() as cursor:
         cursor.execute(ROWS)
-        return [Row(*row) for row in cursor.fetchall()]
+        return [RideRecord(*row) for row in cursor.fetchall()]
 
 
 class World:
@@ -276,15 +276,15 @@ class RideLives(RuleBasedStateMachine):
         self._every_accepted_write_and_every_read_has_one_row_in_the_trail(rows)
         self._nobody_and_no_vehicle_is_planned_for_two_rides_at_once(rows)
 
-    def _model_and_rows_agree(self, rows: list[Row]) -> None:
+    def _model_and_rows_agree(self, rows: list[RideRecord]) -> None:
         assert {row.id: Known(row.status, row.driver_id, row.version) for row in rows} == self.known
         assert Counter(row.status for row in rows) == Counter(known.status for known in self.known.values())
 
-    def _one_accepted_assignment_at_most(self, row: Row) -> None:
+    def _one_accepted_assignment_at_most(self, row: RideRecord) -> None:
         known = self.known[row.id]
         assert row.accepted == ([str(known.driver)] if known.status in UNDER_WAY else [])
 
-    def _history_is_legal_dense_and_that_of_the_model(self, row: Row) -> None:
+    def _history_is_legal_dense_and_that_of_the_model(self, row: RideRecord) -> None:
         assert [sequence for sequence, *_ in row.events] == list(range(1, row.version + 1))
         path: list[str] = []
         for _, type_, status in row.events:
@@ -295,14 +295,14 @@ class RideLives(RuleBasedStateMachine):
             path.append(status)
         assert path == self.paths[row.id]
 
-    def _every_accepted_write_and_every_read_has_one_row_in_the_trail(self, rows: list[Row]) -> None:
+    def _every_accepted_write_and_every_read_has_one_row_in_the_trail(self, rows: list[RideRecord]) -> None:
         found = Counter(
             (row.id, "read" if action == "rides.read" else "write") for row in rows for action, _ in row.trail
         )
         assert found == self.trail
         assert all(riders == [str(self.rider_of[row.id])] for row in rows for _, riders in row.trail)
 
-    def _nobody_and_no_vehicle_is_planned_for_two_rides_at_once(self, rows: list[Row]) -> None:
+    def _nobody_and_no_vehicle_is_planned_for_two_rides_at_once(self, rows: list[RideRecord]) -> None:
         planned = [row for row in rows if row.status in ("assigned", "en_route") and row.id not in self.excused]
         for one, other in combinations(planned, 2):
             if one.driver_id == other.driver_id or one.vehicle_id == other.vehicle_id:
