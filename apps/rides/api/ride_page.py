@@ -10,7 +10,7 @@ from apps.rides.api.filters import ALIASES
 from apps.rides.queries import expansion
 from apps.rides.rules.disclosure import FIELDS
 from apps.rides.services import listing
-from apps.rides.services.listing import Asked, Listed
+from apps.rides.services.listing import RideListPage, RideListQuery
 from lib.access import Principal
 from lib.api.json import dumps
 from lib.errors import ScopeMissing
@@ -39,7 +39,7 @@ def render(query: Mapping[str, Any], *, by: Principal, at: datetime) -> tuple[by
         filters["status"] = [ALIASES.get(status, status) for status in filters["status"]]
     bound = digest_of(["rides", query["sort"], filters, reach(by)])
     limit = min(query["limit"], MAX_LIMIT)
-    asked = Asked(
+    asked = RideListQuery(
         filters=filters,
         sort=query["sort"],
         limit=limit,
@@ -72,7 +72,7 @@ def _opened(cursor: str, bound: bytes) -> tuple[datetime, UUID]:
     return key, last
 
 
-def _expand(listed: Listed, kinds: list[str], by: Principal) -> None:
+def _expand(listed: RideListPage, kinds: list[str], by: Principal) -> None:
     """Put the records that rides name beside their ids; null for one outside the caller's scope."""
     places = {"rider": 0, "facility": 1, "driver": 2}
     for kind in kinds:

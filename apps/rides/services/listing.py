@@ -20,7 +20,7 @@ _FACTS = len(Facts._fields)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RideListQuery:
     """Filters and page of a request.  `after` is the sort key and id of the last row of the previous page."""
 
     filters: Mapping[str, Any]
@@ -31,7 +31,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class RideListPage:
     """A page: rows in the API's shape, JSON inside them as orjson.Fragment, and where the next one starts."""
 
     rows: list[dict[str, Any]]
@@ -40,7 +40,7 @@ class Listed:
     named: list[tuple[UUID, UUID | None, UUID | None]]
 
 
-def list_rides(*, asked: Asked, by: Principal, at: datetime) -> Listed:
+def list_rides(*, asked: RideListQuery, by: Principal, at: datetime) -> RideListPage:
     """Read one page of the rides within the caller's data scope, and record the read.
 
     Three queries: the page, its external ids if they are shown, and the row of the audit trail, without which the page
@@ -62,7 +62,7 @@ def list_rides(*, asked: Asked, by: Principal, at: datetime) -> Listed:
         phi=by.phi.name.lower(),
     )
     last = shown[-1][0] if len(found) > asked.limit else None
-    return Listed(
+    return RideListPage(
         rows=[shape.row(values, facts, external_ids.get(facts.id, ()), at=at) for facts, values in shown],
         next_after=(datetime.fromisoformat(last.sort_key), last.id) if last else None,
         named=[(facts.rider_id, facts.facility_id, facts.driver_id) for facts, _ in shown],

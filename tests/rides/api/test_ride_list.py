@@ -19,7 +19,7 @@ from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from apps.rides.schemas.ride_output import RideRow
 from apps.rides.services import assignment, listing
-from apps.rides.services.listing import Asked
+from apps.rides.services.listing import RideListQuery
 from lib.access import Phi, Principal, system
 from tests import factories
 from tests.callers import TokenClient
@@ -95,7 +95,7 @@ def rows_by_serializer(rides: list[Ride], by: Principal) -> list[dict[str, Any]]
 
 
 def rows_by_list(by: Principal) -> list[dict[str, Any]]:
-    wanted = Asked(filters={}, sort="pickupTime", limit=200)
+    wanted = RideListQuery(filters={}, sort="pickupTime", limit=200)
     rows = listing.list_rides(asked=wanted, by=by, at=factories.NOW).rows
     return list(orjson.loads(orjson.dumps(rows, option=orjson.OPT_UTC_Z)))
 
