@@ -14,7 +14,7 @@ from apps.console.ride import labels as ride_labels
 from apps.console.ride.ride_forms import Versioned
 from apps.rides import labels
 from apps.rides.labels import ADVICE
-from apps.rides.queries.exception_queue import SIZES, Asked
+from apps.rides.queries.exception_queue import SIZES, ExceptionFilter
 from apps.rides.rules.exception_types import ExceptionType
 from lib.console_forms import ListFilter, choose
 from lib.ids import uuid_or_none
@@ -60,9 +60,9 @@ class DeskFilter(ListFilter):
         choose(self, "facility", facilities, first=_("Any"))
         self.is_valid()  # invalid values are ignored
 
-    def asked(self) -> Asked:
+    def asked(self) -> ExceptionFilter:
         values = {name: value for name, value in self.cleaned_data.items() if name != "facility"}
-        return Asked(facility_id=uuid_or_none(self.cleaned_data.get("facility")), **values)
+        return ExceptionFilter(facility_id=uuid_or_none(self.cleaned_data.get("facility")), **values)
 
 
 class QueueFilter(DeskFilter):

@@ -34,7 +34,7 @@ PAST_ORDERS: Final[Mapping[str, Order]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExceptionFilter:
     """Filters of the queue; "" is no filter.
 
     `owner`: "mine" or "nobody".  `snoozed`: "" leaves out those that are put aside, "only" keeps them alone, "all"
@@ -51,7 +51,13 @@ class Asked:
 
 
 def queue(
-    asked: Asked, *, by: Principal, at: datetime, sort: str = "-severity", after: str = "", size: int = SIZES[1]
+    asked: ExceptionFilter,
+    *,
+    by: Principal,
+    at: datetime,
+    sort: str = "-severity",
+    after: str = "",
+    size: int = SIZES[1],
 ) -> KeyPage[RideException]:
     """List unsettled exceptions with their records, in one of `ORDERS`.  One query."""
     rows = _filtered(RideException.objects.visible_to(by).unsettled(), asked)
@@ -67,7 +73,7 @@ def queue(
 
 
 def history(
-    asked: Asked, *, by: Principal, sort: str = "-closed", after: str = "", size: int = SIZES[1]
+    asked: ExceptionFilter, *, by: Principal, sort: str = "-closed", after: str = "", size: int = SIZES[1]
 ) -> KeyPage[RideException]:
     """List closed exceptions with their records, in one of `PAST_ORDERS`.  One query."""
     rows = _filtered(RideException.objects.visible_to(by).filter(resolved_at__isnull=False), asked)
@@ -88,6 +94,6 @@ def open_critical(*, by: Principal) -> RideExceptionQuerySet:
     return RideException.objects.visible_to(by).unsettled().filter(severity=ExceptionSeverity.CRITICAL)
 
 
-def _filtered(rows: RideExceptionQuerySet, asked: Asked) -> RideExceptionQuerySet:
+def _filtered(rows: RideExceptionQuerySet, asked: ExceptionFilter) -> RideExceptionQuerySet:
     wanted = {"severity": asked.severity, "type": asked.type, "facility_id": asked.facility_id}
     return rows.filter(**{name: value for name, value in wanted.items() if value})
