@@ -77,7 +77,7 @@ def home(request: HttpRequest) -> HttpResponse:
     return render(request, "home.html", context)
 
 
-def _status_tile(day: day_counts.Day, status: RideStatus, count: int) -> dict[str, Any]:
+def _status_tile(day: day_counts.RideCounts, status: RideStatus, count: int) -> dict[str, Any]:
     rows = {
         "status__exact": status.value,
         "pickup_at__gte": day.starts_at.isoformat(),

@@ -12,7 +12,7 @@ from lib.access import Principal
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class RideCounts:
     """Rides with a pickup in `[starts_at, ends_at)` by status in the sequence of the lifecycle; without zero counts."""
 
     starts_at: datetime
@@ -24,13 +24,13 @@ class Day:
         return sum(count for _, count in self.by_status)
 
 
-def day(*, by: Principal, at: datetime) -> Day:
+def day(*, by: Principal, at: datetime) -> RideCounts:
     """Count the principal's rides of the local day that `at` lies in (its zone says which).  One query, by index."""
     starts_at = at.replace(hour=0, minute=0, second=0, microsecond=0)
     ends_at = (starts_at + timedelta(days=1)).replace(hour=0)
     rides = Ride.objects.visible_to(by).filter(pickup_at__gte=starts_at, pickup_at__lt=ends_at)
     counts = dict(rides.order_by().values_list("status").annotate(Count("pk")))
-    return Day(starts_at, ends_at, [(status, counts[status]) for status in RideStatus if status in counts])
+    return RideCounts(starts_at, ends_at, [(status, counts[status]) for status in RideStatus if status in counts])
 
 
 def unsettled_exceptions(*, by: Principal) -> list[tuple[ExceptionSeverity, int]]:
