@@ -32,7 +32,7 @@ _DISCHARGE_HOURS: Final = (9, 10, 11, 11, 12, 12, 13, 13, 14, 14, 14, 15, 15, 15
 
 
 @dataclass(slots=True)
-class Day:
+class DayDemand:
     """The legs and runs of one local day."""
 
     date: dt.date
@@ -41,9 +41,9 @@ class Day:
     visits: dict[tuple[str, int], list[Leg]] = field(default_factory=dict)  # by place and half hour
 
 
-def of_day(seed: int, day: dt.date, people: list[Person], places: Places) -> Day:
+def of_day(seed: int, day: dt.date, people: list[Person], places: Places) -> DayDemand:
     """Make up a day.  Each rider makes at most one journey; Sundays know neither dialysis nor programs."""
-    made = Day(day)
+    made = DayDemand(day)
     free = [person for person in people if day.weekday() not in person.days]
     for group in ("dialysis", "day_program", "therapy"):
         riders = [person for person in people if person.group == group and day.weekday() in person.days]
@@ -102,7 +102,7 @@ def _draw_fate(dice: Dice, leg: Leg) -> None:
         leg.reason = "discharge_cancelled" if discharge else dice.choices(*zip(*_CANCEL_REASONS, strict=True))[0]
 
 
-def _routine(seed: int, made: Day, riders: list[Person], group: str) -> None:
+def _routine(seed: int, made: DayDemand, riders: list[Person], group: str) -> None:
     """Make there-and-back journeys; neighbours with the same hour at the same place share a vehicle."""
     by_slot: dict[tuple[str, int], list[Leg]] = {}
     for person in riders:
@@ -166,7 +166,7 @@ def sum_of(legs: list[Leg]) -> Spaces:
     )
 
 
-def _put_on_run(made: Day, legs: list[Leg], *, gather: bool) -> None:
+def _put_on_run(made: DayDemand, legs: list[Leg], *, gather: bool) -> None:
     """Order the doors, farthest first on the way there, and set pickup times back from the appointment."""
     common = legs[0].destination if gather else legs[0].origin
     if not gather and legs[0].will_call:
@@ -184,7 +184,7 @@ def _put_on_run(made: Day, legs: list[Leg], *, gather: bool) -> None:
     made.runs.append(Run(legs, gather))
 
 
-def _round_trip(seed: int, made: Day, person: Person, places: Places) -> None:
+def _round_trip(seed: int, made: DayDemand, person: Person, places: Places) -> None:
     dice = Dice(seed, made.date, person.number)
     clinic = _choose(dice, person, places.of_kind("clinic") + places.of_kind("hospital"))
     there = _leg(dice, made, person, "appointment", "outbound", _home(person), _at(clinic), clinic)
@@ -198,7 +198,7 @@ def _round_trip(seed: int, made: Day, person: Person, places: Places) -> None:
     made.visits.setdefault((f"back {clinic.id}", back.due_at // 1200), []).append(back)
 
 
-def _one_way(seed: int, made: Day, person: Person, places: Places) -> None:
+def _one_way(seed: int, made: DayDemand, person: Person, places: Places) -> None:
     dice = Dice(seed, made.date, person.number)
     clinic = _choose(dice, person, places.of_kind("clinic"))
     service = dice.choices(("appointment", "pharmacy_stop", "other"), (80, 12, 8))[0]
@@ -208,7 +208,7 @@ def _one_way(seed: int, made: Day, person: Person, places: Places) -> None:
     _put_on_run(made, [leg], gather=True)
 
 
-def _transfer(seed: int, made: Day, person: Person, places: Places) -> None:
+def _transfer(seed: int, made: DayDemand, person: Person, places: Places) -> None:
     dice = Dice(seed, made.date, person.number)
     origin = person.lives_at or dice.choice(places.of_kind("snf"))
     hospital = _choose(dice, person, places.of_kind("hospital"))
@@ -218,7 +218,7 @@ def _transfer(seed: int, made: Day, person: Person, places: Places) -> None:
     made.runs.append(Run([leg]))
 
 
-def _admission(seed: int, made: Day, person: Person, places: Places) -> None:
+def _admission(seed: int, made: DayDemand, person: Person, places: Places) -> None:
     dice = Dice(seed, made.date, person.number)
     hospital = _choose(dice, person, places.of_kind("hospital"))
     leg = _leg(dice, made, person, "admission", "one_way", _home(person), _at(hospital), hospital)
@@ -227,7 +227,7 @@ def _admission(seed: int, made: Day, person: Person, places: Places) -> None:
     _put_on_run(made, [leg], gather=True)
 
 
-def _discharge(seed: int, made: Day, person: Person, places: Places) -> None:
+def _discharge(seed: int, made: DayDemand, person: Person, places: Places) -> None:
     dice = Dice(seed, made.date, person.number)
     minutes = dice.choice(_DISCHARGE_HOURS) * 60 + 5 * dice.randrange(12)
     if person.crew_of_two:
@@ -242,7 +242,7 @@ def _discharge(seed: int, made: Day, person: Person, places: Places) -> None:
     made.runs.append(Run([leg], gather=False))
 
 
-def discharge_leg(dice: Dice, made: Day, person: Person, places: Places, pickup_at: int, key: str = "") -> Leg:
+def discharge_leg(dice: Dice, made: DayDemand, person: Person, places: Places, pickup_at: int, key: str = "") -> Leg:
     """Make the way home, or to the nursing home, from the nearest hospital, with all its planner says."""
     hospital = _choose(dice, person, places.of_kind("hospital"))
     unit, room = dice.choice(("4 West", "5 East", "6 North", "7 South", "Observation")), str(dice.randrange(401, 760))
@@ -294,7 +294,7 @@ def _discharge_details(dice: Dice, leg: Leg, hospital: Place, unit: str, room: s
 
 def _leg(
     dice: Dice,
-    made: Day,
+    made: DayDemand,
     person: Person,
     service: str,
     leg_type: str,
@@ -320,7 +320,7 @@ def _leg(
     return leg
 
 
-def _back(dice: Dice, made: Day, there: Leg, extra_minutes: int) -> Leg:
+def _back(dice: Dice, made: DayDemand, there: Leg, extra_minutes: int) -> Leg:
     """Make the return leg: after the treatment or visit, in real minutes, to the next five."""
     person = there.person
     stays = person.treatment_minutes if there.standing else 0

@@ -7,7 +7,7 @@ These are discharges, which hospitals have at any hour.
 from dataclasses import dataclass
 from typing import Final
 
-from apps.demo.demand import Day, discharge_leg, finish
+from apps.demo.demand import DayDemand, discharge_leg, finish
 from apps.demo.dice import DAY, MINUTE, Dice, local
 from apps.demo.fleet import Duty
 from apps.demo.geography import drive_seconds
@@ -51,9 +51,9 @@ SCENES: Final = (
 )
 
 
-def stage(plan: Plan, now: int, days: dict[object, Day], people: list[Person], places: Places) -> list[Leg]:
+def stage(plan: Plan, now: int, days: dict[object, DayDemand], people: list[Person], places: Places) -> list[Leg]:
     """Make the rides of the moment with riders who go nowhere else that day, and keep their drivers free for them."""
-    made = Day(local(now).date())
+    made = DayDemand(local(now).date())
     busy = {leg.person.id for day in days.values() for leg in day.legs if abs(leg.pickup_at - now) < DAY}
     idle = [person for person in people if person.id not in busy and not person.crew_of_two]
     taken: set[str] = set()
@@ -64,7 +64,7 @@ def stage(plan: Plan, now: int, days: dict[object, Day], people: list[Person], p
     return made.legs
 
 
-def _leg(seed: int, now: int, made: Day, person: Person, places: Places, scene: Scene) -> Leg:
+def _leg(seed: int, now: int, made: DayDemand, person: Person, places: Places, scene: Scene) -> Leg:
     dice = Dice(seed, "live", made.date, scene.name)
     pickup_at = (now + scene.pickup * MINUTE) // 60 * 60
     leg = discharge_leg(dice, made, person, places, pickup_at, f"{made.date}/live/{scene.name.replace(' ', '-')}")

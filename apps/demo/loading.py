@@ -144,7 +144,7 @@ def _play(
     seed: int, now: int, days: list[dt.date], vehicles: fleet.Fleet, riders: list[people.Person], known: places.Places
 ) -> tuple[list[Leg], Plan]:
     """Let all days happen, to the last planned one."""
-    made: dict[object, demand.Day] = {day: demand.of_day(seed, day, riders, known) for day in days}
+    made: dict[object, demand.DayDemand] = {day: demand.of_day(seed, day, riders, known) for day in days}
     plan = Plan(seed, vehicles)
     moment = live.stage(plan, now, made, riders, known)
     roads.drive(plan, [run for day in made.values() for run in day.runs])
