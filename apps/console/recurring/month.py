@@ -33,7 +33,7 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class CalendarDay:
     """A day; `name` describes all its chips for screen readers."""
 
     date: date
@@ -51,7 +51,7 @@ class Month:
     previous: date | None
     next: date | None
     weekdays: Sequence[tuple[str, str]]
-    weeks: Sequence[Sequence[Day | None]]
+    weeks: Sequence[Sequence[CalendarDay | None]]
 
     @property
     def title(self) -> str:
@@ -82,7 +82,7 @@ def month(first: date, views: Iterable[OccurrenceView], *, zone: str, today: dat
     last = last_of(first)
     begins = int(get_format("FIRST_DAY_OF_WEEK"))  # Sunday 0
     offset = (first.weekday() + 1 - begins) % 7
-    days: list[Day | None] = [None] * offset
+    days: list[CalendarDay | None] = [None] * offset
     for number in range(last.day):
         day = first + number * _DAY
         days.append(_day(day, here[day], moved_away[day], zone, today))
@@ -117,12 +117,12 @@ def name_of(day: date, here: Iterable[OccurrenceView], moved_away: Iterable[Occu
 
 def _day(
     day: date, here: Sequence[OccurrenceView], moved_away: Sequence[OccurrenceView], zone: str, today: date
-) -> Day:
+) -> CalendarDay:
     chips = [_chip(view, zone) for view in here]
     chips += [Chip("", (), labels.moved_to_briefly(view)) for view in moved_away]
     without_ride = {LegStatus.REFUSED, LegStatus.NOT_BOOKED}
     needs_attention = day >= today and any(leg.status in without_ride for view in here for leg in view.legs)
-    return Day(day, name_of(day, here, moved_away), chips, needs_attention)
+    return CalendarDay(day, name_of(day, here, moved_away), chips, needs_attention)
 
 
 def _chip(view: OccurrenceView, zone: str) -> Chip:
