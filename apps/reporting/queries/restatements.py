@@ -64,10 +64,10 @@ def restatements(*, by: Principal, selection: Selection) -> list[Restated]:
     return restated[:MAX_ROWS]
 
 
-Day = tuple[date, UUID | None]
+FacilityDayKey = tuple[date, UUID | None]
 
 
-def _both_states(selection: Selection) -> tuple[dict[Day, Sums], dict[Day, Sums]]:
+def _both_states(selection: Selection) -> tuple[dict[FacilityDayKey, Sums], dict[FacilityDayKey, Sums]]:
     """Read the restated facility days, as closed and as they are now."""
     condition, parameters = selection.where()
     columns = ", ".join(measure.of_rows for measure in MEASURES.values())
@@ -79,7 +79,7 @@ def _both_states(selection: Selection) -> tuple[dict[Day, Sums], dict[Day, Sums]
             parameters,
         )
         rows = cursor.fetchall()
-    states: dict[str, dict[Day, Sums]] = {Basis.CLOSED.value: {}, Basis.LIVE.value: {}}
+    states: dict[str, dict[FacilityDayKey, Sums]] = {Basis.CLOSED.value: {}, Basis.LIVE.value: {}}
     for day, facility, basis, *values in rows:
         states[basis][day, facility] = dict(zip(MEASURES, values, strict=True))
     return states[Basis.CLOSED.value], states[Basis.LIVE.value]
@@ -127,13 +127,13 @@ def _values(packed: bytes) -> list[int]:
     return sorted(int.from_bytes(packed[at : at + 4], signed=True) for at in range(0, len(packed), 4))
 
 
-def _causes(by: Principal, selection: Selection) -> Mapping[Day, list[Restatement]]:
+def _causes(by: Principal, selection: Selection) -> Mapping[FacilityDayKey, list[Restatement]]:
     """Read the causes of restatements by day and facility, without rides outside the caller's data scope."""
     rows = Restatement.objects.using(alias())
     rows = rows.filter(service_date__range=(selection.first, selection.last)).order_by("pk")
     if by.is_bound:
         rows = rows.filter(ride_id__in=Ride.objects.visible_to(by).values("pk"))
-    causes: dict[Day, list[Restatement]] = defaultdict(list)
+    causes: dict[FacilityDayKey, list[Restatement]] = defaultdict(list)
     for row in rows:
         causes[row.service_date, row.facility_id].append(row)
     return causes
