@@ -31,7 +31,7 @@ from tests.bench.live import cookie, open_all
 from tests.bench.servers import free_port, on_other_core, on_server_core, wait_until_answering
 from tests.bench.table import Figure
 from tests.browser import chromium
-from tests.dispatch.seeded import ZONE, Day, seed
+from tests.dispatch.seeded import ZONE, SeededDay, seed
 from tests.live.reading import Reader
 
 LOADS: Final = 5
@@ -104,7 +104,7 @@ def sheet() -> list[Figure]:
     return [Figure("run_sheet", median, made_of)]
 
 
-def _load(browser: Browser, url: str, signed_in: str, day: Day, *, slowed: int = 1) -> dict[str, float]:
+def _load(browser: Browser, url: str, signed_in: str, day: SeededDay, *, slowed: int = 1) -> dict[str, float]:
     """Open the board in a browser that has never seen it; milliseconds, and kilobytes as they came over the wire."""
     with page_of(browser, url, signed_in) as page:
         session = page.context.new_cdp_session(page)
@@ -125,7 +125,7 @@ def _load(browser: Browser, url: str, signed_in: str, day: Day, *, slowed: int =
     return found | weight
 
 
-def _opens(browser: Browser, url: str, signed_in: str, day: Day) -> Figure:
+def _opens(browser: Browser, url: str, signed_in: str, day: SeededDay) -> Figure:
     """Open the page of a ride from the board, by the link of its panel, until the browser has read it; and go back."""
     ride, took = day.waiting[0], []
     with page_of(browser, url, signed_in) as page:
@@ -143,7 +143,7 @@ def _opens(browser: Browser, url: str, signed_in: str, day: Day) -> Figure:
     return Figure("ride_page_opens", statistics.median(took[1:]), made_of)
 
 
-def _changes(browser: Browser, first: str, second: str, signed_in: str, day: Day) -> Figure:
+def _changes(browser: Browser, first: str, second: str, signed_in: str, day: SeededDay) -> Figure:
     """Give waiting rides to drivers in this process; time each until a page of the second server shows it."""
     streams = _Streams([first, second], signed_in)
     arrivals = []

@@ -14,25 +14,25 @@ from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride
 from tests import factories
 from tests.browser.harness import Inspector, faults
-from tests.dispatch.seeded import Day, seed
+from tests.dispatch.seeded import SeededDay, seed
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 BOARD = "/console/board/"
 
 
 @pytest.fixture
-def day(transactional_db: None) -> Day:
+def day(transactional_db: None) -> SeededDay:
     tomorrow = dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1)
     return seed(tomorrow)
 
 
 @pytest.fixture
-def desk(day: Day, inspector_of: Callable[[User | None], Inspector]) -> Inspector:
+def desk(day: SeededDay, inspector_of: Callable[[User | None], Inspector]) -> Inspector:
     return inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
 
 
 @pytest.fixture
-def page(desk: Inspector, day: Day) -> Iterator[Page]:
+def page(desk: Inspector, day: SeededDay) -> Iterator[Page]:
     with desk.context() as context:
         opened = context.new_page()
         opened.goto(f"{desk.url}{BOARD}?day={day.date}", wait_until="load")
@@ -65,7 +65,7 @@ def _drop(page: Page, ride: Ride, onto: str) -> None:
     page.mouse.up()
 
 
-def test_the_board_and_its_pages_are_sound(desk: Inspector, day: Day) -> None:
+def test_the_board_and_its_pages_are_sound(desk: Inspector, day: SeededDay) -> None:
     """B13 with it: no page scrolls sideways at 320 and 390 px."""
     ride = day.waiting[0]
 
@@ -81,7 +81,7 @@ def test_the_board_and_its_pages_are_sound(desk: Inspector, day: Day) -> None:
     assert found == [], "\n".join(found)
 
 
-def test_b4_keys_assign_and_the_focus_stays_on_the_ride(page: Page, day: Day) -> None:
+def test_b4_keys_assign_and_the_focus_stays_on_the_ride(page: Page, day: SeededDay) -> None:
     ride = day.waiting[0]
 
     page.keyboard.press("q")
@@ -98,7 +98,7 @@ def test_b4_keys_assign_and_the_focus_stays_on_the_ride(page: Page, day: Day) ->
     assert page.locator(f".lane #ride-{ride.pk}").count() == 1
 
 
-def test_b3_card_dragged_to_a_driver_is_assigned_and_undone(page: Page, day: Day) -> None:
+def test_b3_card_dragged_to_a_driver_is_assigned_and_undone(page: Page, day: SeededDay) -> None:
     ride, driver = day.waiting[0], day.drivers[0]
     waiting = page.locator("[data-counter=waiting] strong")
     before = int(waiting.inner_text())
@@ -117,7 +117,7 @@ def test_b3_card_dragged_to_a_driver_is_assigned_and_undone(page: Page, day: Day
     assert _driver_of(ride) is None
 
 
-def test_b5_a_stale_copy_is_told_and_overwrites_nothing(page: Page, day: Day) -> None:
+def test_b5_a_stale_copy_is_told_and_overwrites_nothing(page: Page, day: SeededDay) -> None:
     ride = day.waiting[0]
     Ride.objects.filter(pk=ride.pk).update(version=5)
 
@@ -128,7 +128,7 @@ def test_b5_a_stale_copy_is_told_and_overwrites_nothing(page: Page, day: Day) ->
     assert _driver_of(ride) is None
 
 
-def test_b6_stretcher_ride_is_refused_by_a_van_without_room(page: Page, day: Day) -> None:
+def test_b6_stretcher_ride_is_refused_by_a_van_without_room(page: Page, day: SeededDay) -> None:
     ride = day.waiting[0]
     Ride.objects.filter(pk=ride.pk).update(spaces_ambulatory=0, spaces_stretcher=1)
 
@@ -140,7 +140,7 @@ def test_b6_stretcher_ride_is_refused_by_a_van_without_room(page: Page, day: Day
     assert _driver_of(ride) is None
 
 
-def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: Day) -> None:
+def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: SeededDay) -> None:
     bar = page.locator(".lane .bar").nth(700)
     bar.focus()
     lane = str(page.locator(".lane", has=page.locator(":focus")).get_attribute("data-driver"))
@@ -160,7 +160,7 @@ def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: Day) ->
     assert page.evaluate("() => document.getElementById('timeline').scrollTop") == scrolled
 
 
-def test_b7_drag_survives_changes_of_others(page: Page, day: Day) -> None:
+def test_b7_drag_survives_changes_of_others(page: Page, day: SeededDay) -> None:
     """The queue is put in anew when the drag is over: the card stays the same element while it is held."""
     ride, other, driver = day.waiting[0], day.waiting[1], day.drivers[0]
     card, lane = page.locator(f"#ride-{ride.pk}"), page.locator(f"#lane-{driver.pk}")
@@ -190,7 +190,7 @@ def test_b7_drag_survives_changes_of_others(page: Page, day: Day) -> None:
 
 
 @pytest.mark.parametrize("first", ["many", "resync"])
-def test_b7_many_changes_during_a_drag_are_fetched_as_a_whole(page: Page, day: Day, first: str) -> None:
+def test_b7_many_changes_during_a_drag_are_fetched_as_a_whole(page: Page, day: SeededDay, first: str) -> None:
     """An address has no room for all names, and what was to be asked for as a whole stays so when names follow."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/board/changes/" in request.url else None)
@@ -218,7 +218,7 @@ def test_b7_many_changes_during_a_drag_are_fetched_as_a_whole(page: Page, day: D
     assert [url for url in asked if "ride=" in url or "driver=" in url] == []
 
 
-def test_b3_undo_overwrites_no_later_change(page: Page, day: Day) -> None:
+def test_b3_undo_overwrites_no_later_change(page: Page, day: SeededDay) -> None:
     ride, driver = day.waiting[0], day.drivers[0]
     _drop(page, ride, f"#lane-{driver.pk}")
     _assigned(page)
@@ -230,7 +230,7 @@ def test_b3_undo_overwrites_no_later_change(page: Page, day: Day) -> None:
     assert _driver_of(ride) == driver.pk
 
 
-def test_b8_arrow_keys_visit_the_rides_of_a_driver_by_time(page: Page, day: Day) -> None:
+def test_b8_arrow_keys_visit_the_rides_of_a_driver_by_time(page: Page, day: SeededDay) -> None:
     lane = page.locator(".lane").first
     expected = [
         str(pk)
@@ -252,7 +252,7 @@ def test_b8_arrow_keys_visit_the_rides_of_a_driver_by_time(page: Page, day: Day)
     assert page.locator(".lane").nth(1).locator(":focus").count() == 1
 
 
-def test_the_panel_and_a_selection_are_sound_in_every_state(page: Page, day: Day) -> None:
+def test_the_panel_and_a_selection_are_sound_in_every_state(page: Page, day: SeededDay) -> None:
     page.keyboard.press("q")
     page.keyboard.press("Enter")
     expect(page.locator("#panel h2")).to_have_text("Ride")
@@ -273,7 +273,7 @@ def test_the_panel_and_a_selection_are_sound_in_every_state(page: Page, day: Day
     assert Ride.objects.filter(pk__in=[ride.pk for ride in day.waiting[:2]], driver=None).count() == refused
 
 
-def test_b13_on_a_phone_queue_and_drivers_are_switched_between(page: Page, day: Day) -> None:
+def test_b13_on_a_phone_queue_and_drivers_are_switched_between(page: Page, day: SeededDay) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     expect(page.locator("#timeline")).to_be_hidden()
 
@@ -311,7 +311,7 @@ def test_w1_released_will_call_shows_elsewhere_within_a_second(
     assert statistics.median(took) < 1, took
 
 
-def test_b11_without_script_lanes_are_read_and_rides_assigned(desk: Inspector, day: Day) -> None:
+def test_b11_without_script_lanes_are_read_and_rides_assigned(desk: Inspector, day: SeededDay) -> None:
     ride = day.waiting[0]
     with desk.context(java_script_enabled=False) as context:
         page = context.new_page()
@@ -326,7 +326,7 @@ def test_b11_without_script_lanes_are_read_and_rides_assigned(desk: Inspector, d
     assert _driver_of(ride) is not None
 
 
-def test_b14_suggestions_are_accepted_at_once_or_discarded(page: Page, day: Day) -> None:
+def test_b14_suggestions_are_accepted_at_once_or_discarded(page: Page, day: SeededDay) -> None:
     for driver in day.drivers[3:40]:
         assert driver.default_vehicle is not None
         factories.file_credentials(driver, driver.default_vehicle)
@@ -385,7 +385,7 @@ def test_map_marks_are_reached_by_keys_and_offer_actions(
     assert _driver_of(second) is None
 
 
-def test_r1_ride_has_its_own_url_and_back_restores_the_board(page: Page, day: Day) -> None:
+def test_r1_ride_has_its_own_url_and_back_restores_the_board(page: Page, day: SeededDay) -> None:
     """How soon it opens is measured by `make bench ONLY=board`."""
     ride = day.waiting[-1]
     scrolled = """() => ["#timeline", "#queue"].map((one) => document.querySelector(one))

@@ -30,7 +30,7 @@ Crew = tuple[Driver, Vehicle]
 
 
 @dataclass(frozen=True)
-class Day:
+class SeededDay:
     """What was seeded: a day, and the rides of it that wait for a driver, in the order of their pickups."""
 
     date: dt.date
@@ -39,7 +39,7 @@ class Day:
     will_calls: list[Ride]
 
 
-def seed(date: dt.date, *, rides: int = 1500, drivers: int = 80, riders: int = 600) -> Day:
+def seed(date: dt.date, *, rides: int = 1500, drivers: int = 80, riders: int = 600) -> SeededDay:
     """Write a day: one ride in 32 waits, one in 125 is a will-call that nobody released, and all others have a driver.
 
     The first three drivers have nothing to drive and all their credentials.
@@ -67,7 +67,7 @@ def seed(date: dt.date, *, rides: int = 1500, drivers: int = 80, riders: int = 6
     copy_rows(Ride, made)
     copy_rows(Assignment, [_accepted(ride) for ride in made if "driver_id" in ride])
     waiting = Ride.objects.filter(driver=None).order_by("pickup_at", "pk")
-    return Day(
+    return SeededDay(
         date,
         [driver for driver, _ in crews],
         list(waiting.filter(will_call=False)),
