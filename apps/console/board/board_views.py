@@ -22,7 +22,7 @@ from apps.console.board import labels, timeline
 from apps.console.board.cards import card, row
 from apps.console.board.counters import counters
 from apps.console.board.map_points import points
-from apps.console.board.page import LIST, SHOWS, VIEWS, Page, page_of, reader_of
+from apps.console.board.page import LIST, SHOWS, VIEWS, BoardPage, page_of, reader_of
 from apps.console.board.part import parts
 from apps.console.board.timeline import Reader
 from apps.console.kit.lists import arranged
@@ -119,7 +119,7 @@ def _ids(request: HttpRequest, name: str) -> set[UUID]:
     return found
 
 
-def _parts(found: Board, page: Page, reader: Reader) -> dict[str, Any]:
+def _parts(found: Board, page: BoardPage, reader: Reader) -> dict[str, Any]:
     """Return the context that the page and its partial updates share."""
     queue = [one for one in found.waiting if labels.state_of(one.ride) != "will-call"]
     will_calls = [one for one in found.waiting if labels.state_of(one.ride) == "will-call"]
@@ -149,7 +149,7 @@ def _passes(lane: Lane, show: str) -> bool:
     return True
 
 
-def _rows(found: Board, page: Page, reader: Reader) -> Sequence[dict[str, Any]]:
+def _rows(found: Board, page: BoardPage, reader: Reader) -> Sequence[dict[str, Any]]:
     """Return the rides of the driver rows and the queue as sorted list rows; ties are in order of start time."""
     taken = [(one, lane) for lane in found.lanes for one in lane.shown if not one.is_context]
     waiting = [(one, None) for one in found.waiting]

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.console.board.page import Page, reader_of
+from apps.console.board.page import BoardPage, reader_of
 from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.figures import Figures, figures
 from apps.dispatch.rules.axis import Axis
@@ -27,7 +27,7 @@ _PLAIN: Final = (
 )
 
 
-def counters(found: Figures, page: Page) -> list[dict[str, Any]]:
+def counters(found: Figures, page: BoardPage) -> list[dict[str, Any]]:
     """Return the counters of a day as template context.
 
     The first three link to the board filtered by them; the link of the active filter removes it.
@@ -69,6 +69,6 @@ def strip(request: HttpRequest) -> str:
 
 def _rendered(request: HttpRequest) -> str:
     reader = reader_of(request)
-    page = Page.today_of(reader)
+    page = BoardPage.today_of(reader)
     found = figures(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at)
     return render_to_string("dispatch/counters_strip.html", {"counters": counters(found, page)}, request)

@@ -40,7 +40,7 @@ LIST: Final = Listing(
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class BoardPage:
     """Day, view, filters and sort order of a board page.
 
     `today` is the current service day in the reader's zone; `view` a key of `VIEWS`; `show` a key of `SHOWS`; `within`
@@ -83,11 +83,11 @@ def reader_of(request: HttpRequest) -> Reader:
     return Reader(by=principal_of(request), zone=ZoneInfo(zone) if zone else zone_of(request), at=timezone.now())
 
 
-def page_of(request: HttpRequest, reader: Reader) -> Page:
+def page_of(request: HttpRequest, reader: Reader) -> BoardPage:
     """Parse the URL; a missing or invalid value becomes the default: today, all rides, timeline."""
     today = service_day(reader.at, reader.zone.key)
     asked = request.GET
-    return Page(
+    return BoardPage(
         day=_day(asked.get("day", ""), today),
         today=today,
         view=asked.get("view", "") if asked.get("view", "") in VIEWS else "timeline",

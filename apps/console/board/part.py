@@ -6,11 +6,11 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from apps.console.board.page import Page
+from apps.console.board.page import BoardPage
 from apps.dispatch.queries.narrowing import Choices
 
 
-def parts(page: Page, offered: Choices) -> dict[str, Any]:
+def parts(page: BoardPage, offered: Choices) -> dict[str, Any]:
     """Return the context of the filter form: the fields with more than one option or with a selected value.
 
     `chosen` lists the active filters, each with the URL without it; `kept` holds the other query parameters, for hidden
