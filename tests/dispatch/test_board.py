@@ -1,4 +1,4 @@
-"""A day on the board: lanes, what waits, and reach."""
+"""A day on the board: driver rows, what waits, and reach."""
 
 import datetime as dt
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.rules.roles import UserRole
-from apps.dispatch.queries.board import board, lanes_of
+from apps.dispatch.queries.board import board, driver_ids_of
 from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Driver, Leave
 from apps.rides.models import Ride
@@ -35,7 +35,7 @@ def test_rides_with_a_driver_lie_in_lanes_and_the_others_wait(dispatcher: Princi
 
     found = board(AXIS, by=dispatcher, at=NOW)
 
-    assert [[one.ride.pk for one in lane.shown] for lane in found.lanes] == [[sooner.pk, later.pk]]
+    assert [[one.ride.pk for one in row.shown] for row in found.rows] == [[sooner.pk, later.pk]]
     assert [one.ride.pk for one in found.waiting] == [waiting.pk]
     assert found.counts == {"assigned": 2, "scheduled": 1}
     assert found.rider_ids == {sooner.rider_id, later.rider_id, waiting.rider_id}
@@ -51,7 +51,7 @@ def test_another_day_and_what_was_cancelled_are_left_out(dispatcher: Principal) 
 
     found = board(AXIS, by=dispatcher, at=NOW)
 
-    assert (found.lanes, found.waiting) == ((), ())
+    assert (found.rows, found.waiting) == ((), ())
 
 
 def test_driver_on_shift_has_row_without_ride_others_do_not(dispatcher: Principal) -> None:
@@ -61,12 +61,12 @@ def test_driver_on_shift_has_row_without_ride_others_do_not(dispatcher: Principa
     factories.ShiftFactory.create(status="cancelled")
     factories.DriverFactory.create()
 
-    (lane,) = board(AXIS, by=dispatcher, at=NOW).lanes
+    (row,) = board(AXIS, by=dispatcher, at=NOW).rows
 
-    assert lane.driver == works.driver
-    assert lane.duty == (Span(works.starts_at, works.ends_at),)
-    assert (lane.unit, lane.vehicle_id) == (works.vehicle.unit_number, works.vehicle_id)
-    assert (lane.shown, lane.over, lane.leave, lane.next_at) == ((), (), (), None)
+    assert row.driver == works.driver
+    assert row.duty == (Span(works.starts_at, works.ends_at),)
+    assert (row.unit, row.vehicle_id) == (works.vehicle.unit_number, works.vehicle_id)
+    assert (row.shown, row.over, row.leave, row.next_at) == ((), (), (), None)
 
 
 def test_row_shows_vehicle_of_current_or_next_shift_or_default(
@@ -77,14 +77,14 @@ def test_row_shows_vehicle_of_current_or_next_shift_or_default(
     late = factories.ShiftFactory.create(driver=driver, starts_at=NOW + HOUR, ends_at=NOW + 2 * HOUR)
 
     def unit(at: dt.datetime) -> str:
-        return board(AXIS, by=dispatcher, at=at).lanes[0].unit
+        return board(AXIS, by=dispatcher, at=at).rows[0].unit
 
     assert unit(NOW - 3 * HOUR) == early.vehicle.unit_number
     assert unit(NOW) == late.vehicle.unit_number
     assert unit(NOW + 3 * HOUR) == late.vehicle.unit_number
     without = factories.DriverFactory.create(default_vehicle=factories.VehicleFactory.create())
     _driven(without)
-    shown = {lane.driver: lane.unit for lane in board(AXIS, by=dispatcher, at=NOW).lanes}
+    shown = {row.driver: row.unit for row in board(AXIS, by=dispatcher, at=NOW).rows}
     assert without.default_vehicle is not None
     assert shown[without] == without.default_vehicle.unit_number
 
@@ -93,9 +93,9 @@ def test_leave_is_shown(dispatcher: Principal) -> None:
     shift = factories.ShiftFactory.create()
     Leave.objects.create(driver=shift.driver, starts_at=NOW, ends_at=NOW + HOUR)
 
-    (lane,) = board(AXIS, by=dispatcher, at=NOW).lanes
+    (row,) = board(AXIS, by=dispatcher, at=NOW).rows
 
-    assert lane.leave == (Span(NOW, NOW + HOUR),)
+    assert row.leave == (Span(NOW, NOW + HOUR),)
 
 
 def test_rows_sort_by_next_ride_and_idle_drivers_come_last(dispatcher: Principal) -> None:
@@ -104,7 +104,7 @@ def test_rows_sort_by_next_ride_and_idle_drivers_come_last(dispatcher: Principal
     _driven(first, pickup_at=NOW + HOUR)
     factories.ShiftFactory.create(driver=idle)
 
-    assert [lane.driver for lane in board(AXIS, by=dispatcher, at=NOW).lanes] == [first, second, idle]
+    assert [row.driver for row in board(AXIS, by=dispatcher, at=NOW).rows] == [first, second, idle]
 
 
 def test_what_is_over_is_a_stretch_of_the_lane(dispatcher: Principal) -> None:
@@ -116,9 +116,9 @@ def test_what_is_over_is_a_stretch_of_the_lane(dispatcher: Principal) -> None:
         dropped_off_at=NOW - HOUR,
     )  # fmt: skip
 
-    (lane,) = board(AXIS, by=dispatcher, at=NOW).lanes
+    (row,) = board(AXIS, by=dispatcher, at=NOW).rows
 
-    assert (lane.shown, lane.over) == ((), (Span(NOW - 2 * HOUR, NOW - HOUR),))
+    assert (row.shown, row.over) == ((), (Span(NOW - 2 * HOUR, NOW - HOUR),))
 
 
 def test_broken_promises_are_told_from_foreseen_ones(dispatcher: Principal) -> None:
@@ -129,10 +129,10 @@ def test_broken_promises_are_told_from_foreseen_ones(dispatcher: Principal) -> N
 
     found = board(AXIS, by=dispatcher, at=NOW)
 
-    lane = {one.ride.pk: (one.late, one.is_late) for one in found.lanes[0].shown}
-    assert lane[broken.pk] == (45, True)
-    assert lane[foreseen.pk][0] > 0
-    assert not lane[foreseen.pk][1]
+    delays = {one.ride.pk: (one.late, one.is_late) for one in found.rows[0].shown}
+    assert delays[broken.pk] == (45, True)
+    assert delays[foreseen.pk][0] > 0
+    assert not delays[foreseen.pk][1]
     assert [(one.ride.pk, one.late, one.is_late) for one in found.waiting] == [(waits.pk, 1, True)]
 
 
@@ -144,10 +144,10 @@ def test_a_part_has_the_lanes_asked_for_and_all_that_waits(dispatcher: Principal
 
     found = board(AXIS, by=dispatcher, at=NOW, driver_ids={asked.pk})
 
-    assert [lane.driver for lane in found.lanes] == [asked]
+    assert [row.driver for row in found.rows] == [asked]
     assert [one.ride.pk for one in found.waiting] == [waiting.pk]
     assert found.counts == {"assigned": 2, "scheduled": 1}
-    assert lanes_of([ride.pk, waiting.pk], by=dispatcher) == {asked.pk}
+    assert driver_ids_of([ride.pk, waiting.pk], by=dispatcher) == {asked.pk}
 
 
 def test_rides_out_of_reach_are_not_there() -> None:
@@ -158,8 +158,8 @@ def test_rides_out_of_reach_are_not_there() -> None:
 
     found = board(AXIS, by=by, at=NOW)
 
-    assert (len(found.lanes), [one.ride.pk for one in found.waiting]) == (0, [mine.pk])
-    assert lanes_of([theirs.pk], by=by) == set()
+    assert (len(found.rows), [one.ride.pk for one in found.waiting]) == (0, [mine.pk])
+    assert driver_ids_of([theirs.pk], by=by) == set()
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -174,4 +174,4 @@ def test_a_day_costs_the_same_queries_however_many_rides(
     with django_assert_num_queries(QUERIES):
         found = board(AXIS, by=dispatcher, at=NOW)
 
-    assert (len(found.lanes), len(found.waiting)) == (2 * count, count)
+    assert (len(found.rows), len(found.waiting)) == (2 * count, count)

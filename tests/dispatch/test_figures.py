@@ -79,7 +79,7 @@ def test_figures_ask_the_same_however_many_rides(
 
 
 def test_a_driver_out_of_reach_has_no_lane_and_is_not_counted() -> None:
-    """Of a ride with a driver of another provider, the board shows no lane."""
+    """Of a ride with a driver of another provider, the board shows no row."""
     ride = factories.RideFactory.create(pickup_at=factories.NOW - 2 * HOUR)
     factories.put_driver_on(ride)
     axis = Axis(dt.date(2026, 11, 20), ZONE)

@@ -1,4 +1,4 @@
-"""How rides fill a lane: rows, and ways between them."""
+"""How rides fill a driver row: rows, and ways between them."""
 
 from itertools import pairwise
 

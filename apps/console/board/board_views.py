@@ -27,7 +27,7 @@ from apps.console.board.part import parts
 from apps.console.board.timeline import Reader
 from apps.console.kit.lists import arranged
 from apps.console.kit.rights import require_scope
-from apps.dispatch.queries.board import Board, BoardRide, Lane, board, lanes_of
+from apps.dispatch.queries.board import Board, BoardRide, DriverRow, board, driver_ids_of
 from apps.dispatch.queries.figures import figures_of
 from apps.dispatch.queries.narrowing import choices, narrowed
 from apps.dispatch.rules.axis import Axis
@@ -98,12 +98,12 @@ def changes(request: HttpRequest) -> HttpResponse:
     page = page_of(request, reader)
     rides, drivers = _ids(request, "ride"), _ids(request, "driver")
     whole = (not rides and not drivers) or len(rides) + len(drivers) > MOST_CHANGED
-    wanted = None if whole else drivers | lanes_of(rides, by=reader.by)
+    wanted = None if whole else drivers | driver_ids_of(rides, by=reader.by)
     axis = Axis(page.day, reader.zone.key)
     read = board(axis, by=reader.by, at=reader.at, driver_ids=wanted, counted=page.within.counted)
     found = narrowed(read, page.within)
     _audit(found, reader.by)
-    there = {lane.driver.pk for lane in found.lanes}
+    there = {driver_row.driver.pk for driver_row in found.rows}
     context = {**_parts(found, page, reader), "gone": sorted(map(str, (wanted or drivers) - there)), "whole": whole}
     return render(request, "dispatch/board_changes.html", context)
 
@@ -130,9 +130,9 @@ def _parts(found: Board, page: BoardPage, reader: Reader) -> dict[str, Any]:
         "waiting": [] if page.show == "will-call" else queue,
         "will-call": [] if page.show in ("waiting", "late") else will_calls,
     }
-    shown = [lane for lane in found.lanes if _passes(lane, page.show)]
+    shown = [driver_row for driver_row in found.rows if _passes(driver_row, page.show)]
     return {
-        "lanes": [timeline.lane(lane, found.axis, reader) for lane in shown],
+        "driver_rows": [timeline.driver_row(driver_row, found.axis, reader) for driver_row in shown],
         "counters": counters(figures_of(found), page),
         "late_waiting": late_waiting,
         "queue": [card(one, reader) for one in cards["waiting"]],
@@ -143,21 +143,21 @@ def _parts(found: Board, page: BoardPage, reader: Reader) -> dict[str, Any]:
     }
 
 
-def _passes(lane: Lane, show: str) -> bool:
+def _passes(driver_row: DriverRow, show: str) -> bool:
     if show == "late":
-        return any(one.late and not one.is_context for one in lane.shown)
+        return any(one.late and not one.is_context for one in driver_row.shown)
     return True
 
 
 def _rows(found: Board, page: BoardPage, reader: Reader) -> Sequence[dict[str, Any]]:
     """Return the rides of the driver rows and the queue as sorted list rows; ties are in order of start time."""
-    taken = [(one, lane) for lane in found.lanes for one in lane.shown if not one.is_context]
+    taken = [(one, driver_row) for driver_row in found.rows for one in driver_row.shown if not one.is_context]
     waiting = [(one, None) for one in found.waiting]
-    rows: Iterable[tuple[BoardRide, Lane | None]] = sorted(
+    rows: Iterable[tuple[BoardRide, DriverRow | None]] = sorted(
         [*taken, *waiting], key=lambda one: (one[0].errand.span.starts_at, one[0].ride.pk)
     )
-    kept = [(one, lane) for one, lane in rows if _is_shown(one, page.show)]
-    laid = [row(one, lane, reader) for one, lane in kept]
+    kept = [(one, driver_row) for one, driver_row in rows if _is_shown(one, page.show)]
+    laid = [row(one, driver_row, reader) for one, driver_row in kept]
     by, down = page.sort.removeprefix(DOWN), page.sort.startswith(DOWN)
     if by == "pickup":
         return laid[::-1] if down else laid
@@ -182,7 +182,7 @@ def _is_shown(one: BoardRide, show: str) -> bool:
 
 
 def _drivers(found: Board, reader: Reader) -> list[tuple[str, str]]:
-    return [(str(lane.driver.pk), driver_name(lane.driver, reader.by)) for lane in found.lanes]
+    return [(str(driver_row.driver.pk), driver_name(driver_row.driver, reader.by)) for driver_row in found.rows]
 
 
 def _audit(found: Board, by: Principal) -> None:

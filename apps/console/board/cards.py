@@ -4,7 +4,7 @@ from typing import Any
 
 from apps.console.board import labels
 from apps.console.board.timeline import Reader
-from apps.dispatch.queries.board import BoardRide, Lane
+from apps.dispatch.queries.board import BoardRide, DriverRow
 from apps.riders.labels import rider_name
 from apps.rides.labels import driver_name
 
@@ -30,11 +30,11 @@ def card(one: BoardRide, reader: Reader) -> dict[str, Any]:
     }
 
 
-def row(one: BoardRide, lane: Lane | None, reader: Reader) -> dict[str, Any]:
-    """Return the context of a list row: a card with status label, driver and unit; `lane` is None without a driver."""
+def row(one: BoardRide, driver_row: DriverRow | None, reader: Reader) -> dict[str, Any]:
+    """Return the context of a list row: a card with status label, and driver and unit unless `driver_row` is None."""
     return {
         **card(one, reader),
         "state_words": labels.STATES[labels.state_of(one.ride)],
-        "driver": driver_name(lane.driver, reader.by) if lane else "",
-        "unit": lane.unit if lane else "",
+        "driver": driver_name(driver_row.driver, reader.by) if driver_row else "",
+        "unit": driver_row.unit if driver_row else "",
     }

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from apps.console.board import labels
 from apps.console.board.timeline import Reader
-from apps.dispatch.queries.board import Board, BoardRide, Lane
+from apps.dispatch.queries.board import Board, BoardRide, DriverRow
 from apps.organizations.models import Facility
 from apps.riders.labels import rider_name
 from apps.rides.labels import driver_name
@@ -21,11 +21,11 @@ def points(found: Board, reader: Reader) -> dict[str, list[Point]]:
 
     Leaves out rides, drivers and facilities without coordinates, and drivers without a position in `SEEN_WITHIN`.
     """
-    driven = (one for lane in found.lanes for one in lane.shown if not one.is_context)
+    driven = (one for row in found.rows for one in row.shown if not one.is_context)
     in_time = sorted([*found.waiting, *driven], key=_begins)
     return {
         "rides": [point for one in in_time if (point := _ride(one, reader))],
-        "drivers": [point for lane in found.lanes if (point := _driver(lane, reader))],
+        "drivers": [point for row in found.rows if (point := _driver(row, reader))],
         "facilities": [{"at": [float(lat), float(lng)], "text": name} for name, lat, lng in _facilities(reader)],
     }
 
@@ -62,14 +62,14 @@ def _ride(one: BoardRide, reader: Reader) -> Point | None:
     }
 
 
-def _driver(lane: Lane, reader: Reader) -> Point | None:
-    driver = lane.driver
+def _driver(row: DriverRow, reader: Reader) -> Point | None:
+    driver = row.driver
     seen_at = driver.last_located_at
     if driver.last_lat is None or driver.last_lng is None or seen_at is None or seen_at < reader.at - SEEN_WITHIN:
         return None
     said = _("%(name)s, %(unit)s, seen %(clock)s") % {
         "name": driver_name(driver, reader.by),
-        "unit": lane.unit,
+        "unit": row.unit,
         "clock": reader.clock(seen_at),
     }
     return {"at": [float(driver.last_lat), float(driver.last_lng)], "text": said}

@@ -28,15 +28,15 @@ def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     reader = reader_of(request)
     page = page_of(request, reader)
     axis = Axis(page.day, reader.zone.key)
-    lanes = board(axis, by=reader.by, at=reader.at, driver_ids={driver_id}).lanes
-    if not lanes:
+    rows = board(axis, by=reader.by, at=reader.at, driver_ids={driver_id}).rows
+    if not rows:
         raise Http404
     rides = rides_of(driver_id, axis, by=reader.by)
     doors = doors_of(rides, disclosure_of(reader.by))
     whose = sheets.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, doors)
     return printed(
         request,
-        lambda: sheets.pdf_of(sheets.html(lanes[0], rides, page.day, whose)),
+        lambda: sheets.pdf_of(sheets.html(rows[0], rides, page.day, whose)),
         name="run-sheet",
         instead=reverse("board_run", kwargs={"driver_id": driver_id}),
         action="rides.run_sheet",

@@ -31,25 +31,25 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     reader = reader_of(request)
     page = page_of(request, reader)
     found = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at, driver_ids={driver_id})
-    if not found.lanes:
+    if not found.rows:
         raise Http404
-    (lane,) = found.lanes
+    (driver_row,) = found.rows
     record_read(
         by=reader.by,
         action="rides.run",
         subject_type="driver",
         subject_id=driver_id,
-        rider_ids={one.ride.rider_id for one in lane.shown},
+        rider_ids={one.ride.rider_id for one in driver_row.shown},
         details={"day": page.day.isoformat()},
     )
     context = {
         "page": page,
         "back": page.url(),
-        "lane": lane,
-        "name": driver_name(lane.driver, reader.by),
-        "rows": [row(one, lane, reader) for one in lane.shown],
-        "duty": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in lane.duty],
-        "leave": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in lane.leave],
+        "driver_row": driver_row,
+        "name": driver_name(driver_row.driver, reader.by),
+        "rows": [row(one, driver_row, reader) for one in driver_row.shown],
+        "duty": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.duty],
+        "leave": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.leave],
         "reasons": reason_codes.offered(ReasonList.UNASSIGN),
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
     }

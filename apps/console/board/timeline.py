@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.console.board import labels
-from apps.dispatch.queries.board import BoardRide, Lane
+from apps.dispatch.queries.board import BoardRide, DriverRow
 from apps.dispatch.rules import row_layout
 from apps.dispatch.rules.axis import Axis
 from apps.riders.labels import rider_name
@@ -79,7 +79,7 @@ class Reader:
         return clock(at.astimezone(self.zone))
 
 
-def lane(one: Lane, axis: Axis, reader: Reader) -> SafeString:
+def driver_row(one: DriverRow, axis: Axis, reader: Reader) -> SafeString:
     """Return a driver's row as HTML; its id is `lane-<driver>`, and the ids of its bars are `ride-<ride>`."""
     errands = [shown.errand for shown in one.shown]
     placed = [min(row, MOST_ROWS - 1) for row in row_layout.rows(errands)]
@@ -127,7 +127,7 @@ def _off(duty: Sequence[Span], axis: Axis) -> Iterable[Span]:
         yield Span(begins_at, axis.ends_at)
 
 
-def _who(one: Lane, axis: Axis, reader: Reader) -> str:
+def _who(one: DriverRow, axis: Axis, reader: Reader) -> str:
     to_come = len(one.shown)
     count = ngettext("%(count)s ride", "%(count)s rides", to_come) % {"count": to_come}
     vehicle = " · ".join(part for part in (one.unit, capfirst(one.vehicle_type)) if part) or _("No vehicle")

@@ -75,7 +75,7 @@ class BoardRide:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class DriverRow:
     """A driver's row: open rides in order of their start, the time spans of ended rides, and working hours.
 
     `duty` is empty if the driver does not work in shifts.
@@ -100,14 +100,14 @@ class Board:
     """A day or a filtered part of it: driver rows by start of their next ride, and the rides without a driver."""
 
     axis: Axis
-    lanes: tuple[Lane, ...]
+    rows: tuple[DriverRow, ...]
     waiting: tuple[BoardRide, ...]
     counts: Mapping[str, int]  # rides of the whole day by status
 
     @property
     def rider_ids(self) -> set[UUID]:
         found = {one.ride.rider_id for one in self.waiting}
-        return found | {one.ride.rider_id for lane in self.lanes for one in lane.shown}
+        return found | {one.ride.rider_id for row in self.rows for one in row.shown}
 
 
 def board(
@@ -129,7 +129,7 @@ def board(
     for ride in rides:
         if ride.driver_id is not None:
             of_driver[ride.driver_id].append(ride)
-    found = _lanes(axis, of_driver, by=by, at=at, driver_ids=driver_ids)
+    found = _driver_rows(axis, of_driver, by=by, at=at, driver_ids=driver_ids)
     waiting.sort(key=lambda one: (one.errand.span.starts_at, one.ride.pk))
     return Board(axis, tuple(sorted(found, key=_by_what_comes)), tuple(waiting), counts)
 
@@ -168,15 +168,15 @@ def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[BoardRide], lis
     return shown, over
 
 
-def lanes_of(ride_ids: Collection[UUID], *, by: Principal) -> set[UUID]:
+def driver_ids_of(ride_ids: Collection[UUID], *, by: Principal) -> set[UUID]:
     """Return the ids of the drivers who are assigned to these rides.  One query."""
     rows = Ride.objects.visible_to(by).filter(pk__in=ride_ids, driver__isnull=False)
     return set(rows.values_list("driver_id", flat=True))
 
 
-def _by_what_comes(lane: Lane) -> tuple[bool, dt.datetime, str, str, str]:
+def _by_what_comes(row: DriverRow) -> tuple[bool, dt.datetime, str, str, str]:
     """Sort rows by the start of the next ride, then by name; drivers without another ride come last."""
-    driver, next_at = lane.driver, lane.next_at
+    driver, next_at = row.driver, row.next_at
     last = dt.datetime.max.replace(tzinfo=dt.UTC)
     return next_at is None, next_at or last, driver.last_name, driver.first_name, str(driver.pk)
 
@@ -186,14 +186,14 @@ def _overdue(ride: Ride, at: dt.datetime) -> tuple[int, bool]:
     return (0, False) if late is None else (max(late, 1), True)
 
 
-def _lanes(
+def _driver_rows(
     axis: Axis,
     of_driver: Mapping[UUID, Sequence[Ride]],
     *,
     by: Principal,
     at: dt.datetime,
     driver_ids: Collection[UUID] | None,
-) -> list[Lane]:
+) -> list[DriverRow]:
     shifts = Shift.objects.filter(status=Shift.Status.PLANNED, starts_at__lt=axis.ends_at, ends_at__gt=axis.starts_at)
     on_duty = Exists(shifts.filter(driver_id=OuterRef("pk")))
     drivers = Driver.objects.visible_to(by).select_related("default_vehicle", "provider")
@@ -209,16 +209,16 @@ def _lanes(
     leave = Leave.objects.filter(driver_id__in=ids, starts_at__lt=axis.ends_at, ends_at__gt=axis.starts_at)
     for row in leave.order_by("starts_at"):
         away[row.driver_id].append(Span(row.starts_at, row.ends_at))
-    return [_lane(driver, duty[driver.pk], away[driver.pk], of_driver.get(driver.pk, ()), at) for driver in rows]
+    return [_driver_row(driver, duty[driver.pk], away[driver.pk], of_driver.get(driver.pk, ()), at) for driver in rows]
 
 
-def _lane(
+def _driver_row(
     driver: Driver, shifts: Sequence[Shift], away: Iterable[Span], rides: Sequence[Ride], at: dt.datetime
-) -> Lane:
+) -> DriverRow:
     shown, over = driven(rides, at)
     present = next((shift for shift in shifts if shift.ends_at > at), shifts[-1] if shifts else None)
     vehicle = present.vehicle if present is not None else driver.default_vehicle
-    return Lane(
+    return DriverRow(
         driver=driver,
         unit=vehicle.unit_number if vehicle else "",
         vehicle_type=vehicle.get_type_display() if vehicle else "",

@@ -33,7 +33,7 @@ class Figures:
 
 def figures_of(found: Board) -> Figures:
     """Count the rides of a board or of a filtered board."""
-    shown = (one for lane in found.lanes for one in lane.shown if not one.is_context)
+    shown = (one for row in found.rows for one in row.shown if not one.is_context)
     return _figures(found.waiting, shown, found.counts)
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from apps.dispatch.queries.board import Board, BoardRide, Lane
+from apps.dispatch.queries.board import Board, BoardRide, DriverRow
 from apps.organizations.models import Facility
 from apps.rides.models import Ride
 from lib.access import Principal
@@ -58,8 +58,8 @@ def narrowed(found: Board, within: BoardFilter) -> Board:
         return found
     waiting = tuple(one for one in found.waiting if within.holds(one.ride))
     zones = {one.ride.timezone for one in [*waiting, *_driven(found)] if within.holds(one.ride)}
-    lanes = tuple(_with_context(lane, within) for lane in found.lanes if _stays(lane, within, zones))
-    return replace(found, lanes=lanes, waiting=waiting)
+    rows = tuple(_with_context(row, within) for row in found.rows if _stays(row, within, zones))
+    return replace(found, rows=rows, waiting=waiting)
 
 
 def choices(found: Board, within: BoardFilter, *, by: Principal) -> Choices:
@@ -67,7 +67,7 @@ def choices(found: Board, within: BoardFilter, *, by: Principal) -> Choices:
     rides = [one.ride for one in [*found.waiting, *_driven(found)]]
     wanted = {one for one in (within.facility_id, *(ride.facility_id for ride in rides)) if one is not None}
     facilities = Facility.objects.visible_to(by).filter(pk__in=wanted).order_by("name", "pk")
-    providers = {lane.driver.provider_id: lane.driver.provider.name for lane in found.lanes}
+    providers = {row.driver.provider_id: row.driver.provider.name for row in found.rows}
     return Choices(
         facilities=list(facilities.values_list("pk", "name")),
         providers=sorted(providers.items(), key=lambda one: (one[1].lower(), one[0])),
@@ -76,19 +76,19 @@ def choices(found: Board, within: BoardFilter, *, by: Principal) -> Choices:
 
 
 def _driven(found: Board) -> list[BoardRide]:
-    return [one for lane in found.lanes for one in lane.shown]
+    return [one for row in found.rows for one in row.shown]
 
 
-def _stays(lane: Lane, within: BoardFilter, zones: set[str]) -> bool:
-    if within.provider_id not in (None, lane.driver.provider_id):
+def _stays(row: DriverRow, within: BoardFilter, zones: set[str]) -> bool:
+    if within.provider_id not in (None, row.driver.provider_id):
         return False
-    if lane.shown:
-        return any(within.holds(one.ride) for one in lane.shown)
-    elsewhere = bool(within.facility_id or within.zone) and lane.driver.provider.timezone not in zones
+    if row.shown:
+        return any(within.holds(one.ride) for one in row.shown)
+    elsewhere = bool(within.facility_id or within.zone) and row.driver.provider.timezone not in zones
     return within.provider_id is not None or not elsewhere
 
 
-def _with_context(lane: Lane, within: BoardFilter) -> Lane:
+def _with_context(row: DriverRow, within: BoardFilter) -> DriverRow:
     return replace(
-        lane, shown=tuple(one if within.holds(one.ride) else replace(one, is_context=True) for one in lane.shown)
+        row, shown=tuple(one if within.holds(one.ride) else replace(one, is_context=True) for one in row.shown)
     )

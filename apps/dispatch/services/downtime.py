@@ -141,7 +141,7 @@ def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
         axis = Axis(day, zone.key)
         rides = rides_of_day(axis, by=by)
         found.tables[f"rides-{day.isoformat()}.csv"] = rides
-        found.sheets.extend(downtime_page.sheets(day, board(axis, by=by, at=at).lanes, still_to_drive(rides)))
+        found.sheets.extend(downtime_page.sheets(day, board(axis, by=by, at=at).rows, still_to_drive(rides)))
     rides = [ride for rides in found.tables.values() for ride in rides]
     return found._replace(doors=doors_of(rides, disclosure_of(by)))
 
@@ -162,7 +162,7 @@ def _rendered_sheets(
         if sheet is None:
             if new and time.monotonic() >= until:
                 return False, found
-            sheet = run_sheet.pdf_of(run_sheet.html(one.lane, one.rides, one.day, reader))
+            sheet = run_sheet.pdf_of(run_sheet.html(one.row, one.rides, one.day, reader))
             packed = sealed_zip.write({"sheet.pdf": sheet}, settings.DOWNTIME_PASSPHRASE, at=made_at)
             private_files.write(kept / f"{digest}.zip", packed)
             new += 1
@@ -172,7 +172,7 @@ def _rendered_sheets(
 
 def _digest(one: Sheet, reader: run_sheet.Reader) -> str:
     """Return a keyed digest of a sheet's content without its creation time, of the style and of the passphrase."""
-    said = run_sheet.html(one.lane, one.rides, one.day, replace(reader, made_for="", made_at=one.rides[0].pickup_at))
+    said = run_sheet.html(one.row, one.rides, one.day, replace(reader, made_for="", made_at=one.rides[0].pickup_at))
     parts = (said.encode(), run_sheet.STYLE.read_bytes(), settings.DOWNTIME_PASSPHRASE.encode())
     return keyed_digest(b"\0".join(parts), purpose="downtime sheet").hex()
 

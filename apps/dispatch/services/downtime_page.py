@@ -13,7 +13,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from apps.dispatch import labels
-from apps.dispatch.queries.board import Lane
+from apps.dispatch.queries.board import DriverRow
 from apps.dispatch.services import run_sheet
 from apps.riders.labels import needs_said, whole_name
 from apps.rides import pickup_points
@@ -33,7 +33,7 @@ class Sheet(NamedTuple):
 
     file: str
     day: dt.date
-    lane: Lane
+    row: DriverRow
     rides: Sequence[Ride]
 
 
@@ -49,17 +49,17 @@ def file_name(at: dt.datetime) -> str:
 FILES: Final = "carelane-downtime-*.zip"
 
 
-def sheets(day: dt.date, lanes: Iterable[Lane], rides: Mapping[UUID, Sequence[Ride]]) -> Iterator[Sheet]:
+def sheets(day: dt.date, rows: Iterable[DriverRow], rides: Mapping[UUID, Sequence[Ride]]) -> Iterator[Sheet]:
     """Yield the sheets of a day sorted by driver name; `rides` are the remaining rides by driver id.
 
     File names contain the vehicle but no person's name: they can be read without the passphrase.
     """
-    named = sorted(lanes, key=lambda one: (one.driver.last_name, one.driver.first_name, str(one.driver.pk)))
-    with_rides = [lane for lane in named if rides.get(lane.driver.pk)]
-    for number, lane in enumerate(with_rides, 1):
-        unit = slugify(lane.unit)
+    named = sorted(rows, key=lambda one: (one.driver.last_name, one.driver.first_name, str(one.driver.pk)))
+    with_rides = [row for row in named if rides.get(row.driver.pk)]
+    for number, row in enumerate(with_rides, 1):
+        unit = slugify(row.unit)
         file = f"run-sheets/{day.isoformat()}/{number:03}{f'-{unit}' if unit else ''}.pdf"
-        yield Sheet(file, day, lane, rides[lane.driver.pk])
+        yield Sheet(file, day, row, rides[row.driver.pk])
 
 
 def contents(found: Iterable[Sheet], by: Principal, zone: ZoneInfo) -> Iterator[Sequence[object]]:
@@ -67,9 +67,9 @@ def contents(found: Iterable[Sheet], by: Principal, zone: ZoneInfo) -> Iterator[
     yield _("File"), _("Day"), _("Driver"), _("Phone"), _("Vehicle"), _("Rides"), _("First pickup"), _("Last pickup")
     for one in found:
         first, last = one.rides[0].pickup_at, one.rides[-1].pickup_at
-        driver = one.lane.driver
+        driver = one.row.driver
         clocks = [_local(moment, zone) for moment in (first, last)]
-        yield one.file, one.day, driver_name(driver, by), driver.phone, one.lane.unit, len(one.rides), *clocks
+        yield one.file, one.day, driver_name(driver, by), driver.phone, one.row.unit, len(one.rides), *clocks
 
 
 def table(rides: Iterable[Ride], by: Principal, doors: pickup_points.Doors) -> Iterator[Sequence[object]]:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.dispatch import labels
-from apps.dispatch.queries.board import Lane
+from apps.dispatch.queries.board import DriverRow
 from apps.riders.labels import needs_said, whole_name
 from apps.rides import pickup_points
 from apps.rides.labels import driver_name
@@ -41,11 +41,11 @@ class Reader:
         return clock(at.astimezone(self.zone))
 
 
-def html(lane: Lane, rides: Sequence[Ride], day: dt.date, reader: Reader) -> str:
+def html(driver_row: DriverRow, rides: Sequence[Ride], day: dt.date, reader: Reader) -> str:
     """Render a driver's day as an HTML document; `rides` come with their riders, in order of pickup."""
     context = {
-        "name": driver_name(lane.driver, reader.by),
-        "lane": lane,
+        "name": driver_name(driver_row.driver, reader.by),
+        "driver_row": driver_row,
         "day": day,
         "zone": reader.made_at.astimezone(reader.zone).strftime("%Z"),
         "rows": [_row(ride, reader) for ride in rides],

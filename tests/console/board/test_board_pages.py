@@ -79,7 +79,7 @@ def test_counters_count_the_day_and_filter_it(desk: Client) -> None:
         "Unassigned": 2, "Will-call waiting": 1, "Late or foreseen": 2, "On board": 0, "En route": 0, "Completed": 0,
     }  # fmt: skip
     shape = [
-        (len(page.context["lanes"]), len(page.context["queue"]), len(page.context["will_calls"]))
+        (len(page.context["driver_rows"]), len(page.context["queue"]), len(page.context["will_calls"]))
         for page in (everything, late, will_call, waiting)
     ]
     assert shape == [(2, 2, 1), (1, 1, 0), (2, 0, 1), (2, 2, 0)]
@@ -258,16 +258,16 @@ def test_rows_draw_off_duty_leave_travel_and_delay(desk: Client) -> None:
 
     night = factories.ShiftFactory.create(starts_at=NOW - 8 * HOUR, ends_at=NOW + HOUR)
 
-    lane, idle = desk.get(BOARD).context["lanes"]
+    row, idle = desk.get(BOARD).context["driver_rows"]
 
     # 04:00 is minute 0: the shifts leave 04:00 to 08:00 and 10:00 to 11:00 free, the second one goes on past the day.
-    assert re.findall(r'<i class="(off|leave) (s\d+ w\d+)"', lane) == [
+    assert re.findall(r'<i class="(off|leave) (s\d+ w\d+)"', row) == [
         ("off", "s0 w240"), ("off", "s360 w60"), ("leave", "s780 w60"),
     ]  # fmt: skip
-    assert '<i class="way s' in lane
-    assert "<b>+15</b> Canarywell" in lane
-    assert "foreseen 15 minutes late" in lane
-    assert 'data-late="1"' in lane
+    assert '<i class="way s' in row
+    assert "<b>+15</b> Canarywell" in row
+    assert "foreseen 15 minutes late" in row
+    assert 'data-late="1"' in row
     assert f'id="lane-{night.driver_id}"' in idle
     assert re.findall(r'class="off (s\d+ w\d+)"', idle) == ["s360 w1080"]
 

@@ -39,9 +39,11 @@ def _on_duty(**columns: Any) -> Driver:
 
 
 def _shown(response: Any) -> tuple[set[str], set[Any]]:
-    """Give the drivers of the lanes and the rides of the queue."""
-    lanes = {part.partition('"')[0] for lane in response.context["lanes"] for part in lane.split('data-driver="')[1:]}
-    return lanes, {one["ride"].pk for one in response.context["queue"]}
+    """Give the drivers of the rows and the rides of the queue."""
+    drivers = {
+        part.partition('"')[0] for row in response.context["driver_rows"] for part in row.split('data-driver="')[1:]
+    }
+    return drivers, {one["ride"].pk for one in response.context["queue"]}
 
 
 def _counted(response: Any) -> dict[str, int]:
@@ -71,9 +73,9 @@ def test_facility_filter_keeps_whole_days_of_its_drivers(desk: Client) -> None:
     assert len(_shown(whole)[0]) == 4
     assert _shown(page) == ({str(mine.driver_id), str(near.pk)}, {waits.pk})
     assert str(far.pk) not in page.content.decode()
-    lane = next(one for one in page.context["lanes"] if str(mine.pk) in one)
-    assert "aside" in lane.partition(f'id="ride-{beside.pk}"')[0].rpartition("<a ")[2]
-    assert "aside" not in lane.partition(f'id="ride-{mine.pk}"')[0].rpartition("<a ")[2]
+    row = next(one for one in page.context["driver_rows"] if str(mine.pk) in one)
+    assert "aside" in row.partition(f'id="ride-{beside.pk}"')[0].rpartition("<a ")[2]
+    assert "aside" not in row.partition(f'id="ride-{mine.pk}"')[0].rpartition("<a ")[2]
     assert str(foreign.pk) not in page.content.decode()
     assert _counted(page)["Unassigned"] == 1
     assert "Facility: Ours" in text_of(page)
@@ -144,7 +146,7 @@ def test_late_rides_of_elsewhere_are_not_counted(desk: Client) -> None:
     narrow, whole = desk.get(f"{BOARD}?facility={mine.facility_id}"), desk.get(BOARD)
 
     assert (_counted(narrow)["Late or foreseen"], _counted(whole)["Late or foreseen"] > 0) == (0, True)
-    assert desk.get(f"{BOARD}?facility={mine.facility_id}&show=late").context["lanes"] == []
+    assert desk.get(f"{BOARD}?facility={mine.facility_id}&show=late").context["driver_rows"] == []
 
 
 def test_unknown_filter_values_show_nothing_or_everything(desk: Client) -> None:
