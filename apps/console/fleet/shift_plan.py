@@ -49,7 +49,7 @@ def week(first: dt.date, *, provider_id: UUID | None, by: Principal) -> Sequence
     begin, end = (dt.datetime.combine(day, dt.time(), dt.UTC) for day in (first - _DAY, first + (DAYS + 1) * _DAY))
     ids = [one.pk for one in shown]
     shifts, leave = _shifts(ids, begin, end), _leave(ids, begin, end)
-    return [_lane(one, first, shifts.get(one.pk, ()), leave.get(one.pk, ())) for one in shown]
+    return [_driver_week(one, first, shifts.get(one.pk, ()), leave.get(one.pk, ())) for one in shown]
 
 
 def _shifts(ids: Sequence[UUID], begin: dt.datetime, end: dt.datetime) -> Mapping[UUID, Sequence[Shift]]:
@@ -70,7 +70,7 @@ def _leave(ids: Sequence[UUID], begin: dt.datetime, end: dt.datetime) -> Mapping
     return found
 
 
-def _lane(driver: Driver, first: dt.date, shifts: Sequence[Shift], leave: Sequence[_Span]) -> DriverWeek:
+def _driver_week(driver: Driver, first: dt.date, shifts: Sequence[Shift], leave: Sequence[_Span]) -> DriverWeek:
     zone = ZoneInfo(driver.provider.timezone)
     days = []
     for number in range(DAYS):

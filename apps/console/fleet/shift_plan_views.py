@@ -30,8 +30,8 @@ def week(request: HttpRequest) -> HttpResponse:
     """Show the shifts of seven days by driver.  The number of queries is independent of the number of drivers."""
     by, today = principal_of(request), timezone.now().astimezone(zone_of(request)).date()
     form = PlanFilter(request.GET, providers=providers(by), today=today)
-    lanes = shift_plan.week(form.first, provider_id=form.provider_id, by=by)
-    page = Paginator(lanes, MOST).get_page(request.GET.get("page"))
+    weeks = shift_plan.week(form.first, provider_id=form.provider_id, by=by)
+    page = Paginator(weeks, MOST).get_page(request.GET.get("page"))
     days = [form.first + number * dt.timedelta(days=1) for number in range(shift_plan.DAYS)]
     context = {
         "form": form,
@@ -42,20 +42,20 @@ def week(request: HttpRequest) -> HttpResponse:
         "now": f"?{form.query(today)}",
         "later": f"?{form.query(form.first + _WEEK)}",
         "page": page,
-        "lanes": [_lane(lane, by) for lane in page],
+        "rows": [_row(week, by) for week in page],
         "may_change": by.has_scope(Scope.DRIVERS_WRITE),
     }
     return render(request, "fleet/shifts.html", context)
 
 
-def _lane(lane: DriverWeek, by: Principal) -> dict[str, Any]:
-    driver = lane.driver
+def _row(week: DriverWeek, by: Principal) -> dict[str, Any]:
+    driver = week.driver
     return {
         "driver": driver,
         "name": labels.name_of(driver, by),
         "standing": None if driver.activation == Activation.ACTIVE else labels.standing_of(driver),
-        "days": [_day(one, driver.provider.timezone) for one in lane.days],
-        "minutes": lane.minutes,
+        "days": [_day(one, driver.provider.timezone) for one in week.days],
+        "minutes": week.minutes,
     }
 
 

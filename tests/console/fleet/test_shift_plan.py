@@ -36,11 +36,11 @@ def _shift(starts_at: dt.datetime, hours: float = 8, **columns: Any) -> Shift:
 def _cells(page: Any) -> dict[str, list[list[str]]]:
     """What stands on each day, by driver."""
     return {
-        lane["name"].partition(",")[0]: [
+        row["name"].partition(",")[0]: [
             [f"{one['starts']}-{one['ends']} {one['unit']}" for one in day["shifts"]] + ["away"] * day["away"]
-            for day in lane["days"]
+            for day in row["days"]
         ]
-        for lane in page.context["lanes"]
+        for row in page.context["rows"]
     }
 
 
@@ -133,7 +133,7 @@ def test_hundred_drivers_stand_on_a_page(desk: Client) -> None:
 
     first, second = desk.get(PLAN), desk.get(f"{PLAN}?page=2")
 
-    assert (len(first.context["lanes"]), list(_cells(second))) == (100, ["Diaz100"])
+    assert (len(first.context["rows"]), list(_cells(second))) == (100, ["Diaz100"])
     assert "Later" in text_of(first)
     assert "Earlier" in text_of(second)
 
