@@ -246,7 +246,7 @@ class Uuid(serializers.UUIDField):
         return UUID(data)
 
 
-class Listed(serializers.ListField):
+class List(serializers.ListField):
     """A list of one kind of field; in the query string, separated by commas."""
 
     default_error_messages = _EMPTY_MESSAGES | {

@@ -40,7 +40,7 @@ class ContactIn(In):
 class PayerIn(In):
     name = fields.Text(max_length=100)
     paid_since = fields.LocalDate(required=False)
-    contacts = fields.Listed(child=ContactIn(), required=False, max_length=3)
+    contacts = fields.List(child=ContactIn(), required=False, max_length=3)
 
 
 class PayerQuery(CountedPageQuery):

@@ -39,7 +39,7 @@ UTC = dt.UTC
         (fields.Phone(), "+13125550140", "+13125550140"),
         (fields.Zone(), "America/Chicago", "America/Chicago"),
         (fields.Texts(), {"X-Site": " a "}, {"X-Site": " a "}),
-        (fields.Listed(child=fields.Integer()), [1, 2], [1, 2]),
+        (fields.List(child=fields.Integer()), [1, 2], [1, 2]),
     ],
 )
 def test_right_value_is_taken(field: Any, value: Any, expected: Any) -> None:
@@ -97,10 +97,10 @@ def test_right_value_is_taken(field: Any, value: Any, expected: Any) -> None:
         (fields.Texts(), {"X-Site": 5}),
         (fields.Texts(), ["X-Site"]),
         (fields.Texts(), None),
-        (fields.Listed(child=fields.Integer()), "1,2"),
-        (fields.Listed(child=fields.Integer()), {"0": 1}),
-        (fields.Listed(child=fields.Integer(), max_length=1), [1, 2]),
-        (fields.Listed(child=fields.Integer(), allow_empty=False), []),
+        (fields.List(child=fields.Integer()), "1,2"),
+        (fields.List(child=fields.Integer()), {"0": 1}),
+        (fields.List(child=fields.Integer(), max_length=1), [1, 2]),
+        (fields.List(child=fields.Integer(), allow_empty=False), []),
     ],
 )
 def test_wrong_value_is_refused_with_a_predicate(field: Any, value: Any) -> None:
@@ -125,7 +125,7 @@ class SampleQuery(Query):
     count = fields.Integer(required=False)
     share = fields.Number(required=False)
     open = fields.Boolean(required=False)
-    status = fields.Listed(child=fields.Choice(choices=[("a", "A"), ("b", "B")]), required=False)
+    status = fields.List(child=fields.Choice(choices=[("a", "A"), ("b", "B")]), required=False)
 
 
 def test_query_is_read_from_its_one_spelling() -> None:

@@ -22,7 +22,7 @@ class TokenIn(In):
     client_name = fields.Text(max_length=100, required=False, help_text="Made if there is no client of this name.")
     name = fields.Text(max_length=100, default="", allow_blank=True)
     role = fields.Choice(choices=TokenRole.choices)
-    scopes = fields.Listed(
+    scopes = fields.List(
         child=fields.Choice(choices=Scope.choices),
         required=False,
         allow_null=True,
@@ -30,9 +30,9 @@ class TokenIn(In):
         max_length=40,
         help_text="Fewer than the role has; null for all of them.",
     )
-    facility_ids = fields.Listed(child=fields.Uuid(), required=False, allow_null=True, max_length=500)
-    provider_ids = fields.Listed(child=fields.Uuid(), required=False, allow_null=True, max_length=500)
-    allowed_cidrs = fields.Listed(child=fields.Text(max_length=43), default=list, max_length=50)
+    facility_ids = fields.List(child=fields.Uuid(), required=False, allow_null=True, max_length=500)
+    provider_ids = fields.List(child=fields.Uuid(), required=False, allow_null=True, max_length=500)
+    allowed_cidrs = fields.List(child=fields.Text(max_length=43), default=list, max_length=50)
     phi_level = fields.Choice(choices=ApiToken.PhiLevel.choices, default="none")
     not_before = fields.Instant(required=False, allow_null=True)
     expires_at = fields.Instant(required=False, help_text="Without it, 90 days from now or what the client allows.")
@@ -67,10 +67,10 @@ class TokenOut(Out):
     client_name = fields.Text(source="client.name")
     phi_level = fields.Choice(choices=ApiToken.PhiLevel.choices)
     role = fields.Choice(choices=TokenRole.choices)
-    scopes = fields.Listed(child=fields.Text(), allow_null=True)
-    facility_ids = fields.Listed(child=fields.Uuid(), allow_null=True)
-    provider_ids = fields.Listed(child=fields.Uuid(), allow_null=True)
-    allowed_cidrs = fields.Listed(child=fields.Text())
+    scopes = fields.List(child=fields.Text(), allow_null=True)
+    facility_ids = fields.List(child=fields.Uuid(), allow_null=True)
+    provider_ids = fields.List(child=fields.Uuid(), allow_null=True)
+    allowed_cidrs = fields.List(child=fields.Text())
     example: ClassVar[dict[str, Any]] = {
         "clientName": "Epic bridge",
         "name": "production",

@@ -10,7 +10,7 @@ from lib.api.serializers import OutShape
 
 
 class EventQuery(PageQuery):
-    types = fields.Listed(
+    types = fields.List(
         child=fields.Text(max_length=40), required=False, max_length=50, help_text="Only these, such as ride.completed."
     )
     after = fields.Uuid(required=False, help_text="Start behind the event of this id; instead of `cursor`.")

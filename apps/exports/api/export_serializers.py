@@ -41,18 +41,18 @@ class _Filters(In):
     facility_id = fields.Uuid(required=False)
     provider_id = fields.Uuid(required=False)
     payer_id = fields.Uuid(required=False)
-    status = fields.Listed(child=fields.Text(max_length=20), required=False, allow_empty=False, max_length=10)
+    status = fields.List(child=fields.Text(max_length=20), required=False, allow_empty=False, max_length=10)
     changed_since = fields.Instant(
         required=False,
         help_text="Rows that changed since then. A row may be repeated without a change: keep the highest rowVersion.",
     )
-    kpi = fields.Listed(
+    kpi = fields.List(
         child=fields.Choice(choices=[(key, key) for key in KPI_BY_KEY]),
         required=False,
         allow_empty=False,
         help_text="Dataset kpis only: keys of KPIs; all by default.",
     )
-    service_type = fields.Listed(
+    service_type = fields.List(
         child=fields.Choice(choices=ServiceType.choices),
         required=False,
         allow_empty=False,
@@ -71,7 +71,7 @@ class _Filters(In):
 
 
 class _Selection(_Filters):
-    columns = fields.Listed(
+    columns = fields.List(
         child=fields.Text(max_length=40),
         required=False,
         allow_empty=False,
@@ -91,7 +91,7 @@ class ImmediateExportQuery(_Selection, Query):
 class ExportListQuery(PageQuery):
     """Filters of the list of exports."""
 
-    state = fields.Listed(child=fields.Choice(choices=Export.State.choices), required=False, allow_empty=False)
+    state = fields.List(child=fields.Choice(choices=Export.State.choices), required=False, allow_empty=False)
 
 
 class ExportIn(_Selection):
@@ -192,7 +192,7 @@ class ColumnOut(OutShape):
     phi = _PhiLevel(help_text="Required PHI level; above `none` also the scope `exports:phi`.")
 
 
-class _Names(fields.Listed):
+class _Names(fields.List):
     """Names of filters in the API's spelling."""
 
     def to_representation(self, value: Any) -> list[str]:
@@ -208,7 +208,7 @@ class DatasetOut(OutShape):
     )
     description = fields.Text()
     filters = _Names(child=fields.Text(), source="conditions")
-    statuses = fields.Listed(child=fields.Text())
+    statuses = fields.List(child=fields.Text())
     columns = ColumnOut(many=True)
 
 

@@ -36,7 +36,7 @@ class ScheduleChangesIn(In):
         "`weekdays`, `previous_day` skips Fridays and Saturdays; `last_7_days` and `changes` include them.",
     )
     every = fields.Choice(choices=Every.choices)
-    weekdays = fields.Listed(
+    weekdays = fields.List(
         child=fields.Choice(choices=DAYS), default=list, max_length=7, help_text="If `every` is `week`."
     )
     month_day = fields.Integer(
@@ -46,7 +46,7 @@ class ScheduleChangesIn(In):
     zone = fields.Zone(max_length=64)
     dataset = fields.Choice(choices=sorted(DATASETS), required=False, help_text="Exports only.")
     format = fields.Choice(choices=Export.Format.choices, required=False, help_text="Exports only.")
-    columns = fields.Listed(
+    columns = fields.List(
         child=fields.Text(max_length=40),
         required=False,
         allow_null=True,
@@ -63,7 +63,7 @@ class ScheduleChangesIn(In):
     facility_id = fields.Uuid(required=False, allow_null=True)
     provider_id = fields.Uuid(required=False, allow_null=True)
     payer_id = fields.Uuid(required=False, allow_null=True, help_text="Exports only.")
-    status = fields.Listed(
+    status = fields.List(
         child=fields.Text(max_length=20),
         required=False,
         allow_null=True,
@@ -75,7 +75,7 @@ class ScheduleChangesIn(In):
         choices=ServiceType.choices, required=False, allow_null=True, help_text="Reports only."
     )
     basis = fields.Choice(choices=Basis.choices, required=False, allow_null=True, help_text="Reports only.")
-    recipients = fields.Listed(
+    recipients = fields.List(
         child=fields.Text(max_length=254),
         default=list,
         max_length=MAX_RECIPIENTS,
@@ -139,7 +139,7 @@ def _user_ids(addresses: list[str]) -> list[UUID]:
     return [ids.get(address, _NO_USER) for address in lowercase]
 
 
-class _Weekdays(fields.Listed):
+class _Weekdays(fields.List):
     """Names of weekdays."""
 
     def to_representation(self, value: Any) -> list[str]:
@@ -153,7 +153,7 @@ class _PhiLevel(fields.Text):
         return Phi(value).name.lower()
 
 
-class _Addresses(fields.Listed):
+class _Addresses(fields.List):
     """E-mail addresses of users."""
 
     def to_representation(self, value: Any) -> list[str]:
@@ -164,7 +164,7 @@ class ScheduleOut(Out):
     """A schedule of an export or a report."""
 
     phi = _PhiLevel()
-    columns = fields.Listed(child=fields.Text(), allow_null=True)
+    columns = fields.List(child=fields.Text(), allow_null=True)
     filters = fields.Anything()
     weekdays = _Weekdays(child=fields.Text())
     time = fields.ClockTime(source="at_time")
@@ -207,7 +207,7 @@ class ScheduleOut(Out):
 class ScheduleRunQuery(PageQuery):
     """Filters of the list of runs."""
 
-    state = fields.Listed(child=fields.Choice(choices=RunState.choices), required=False, allow_empty=False)
+    state = fields.List(child=fields.Choice(choices=RunState.choices), required=False, allow_empty=False)
 
 
 class ScheduleRunOut(Out):

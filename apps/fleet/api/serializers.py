@@ -61,16 +61,16 @@ class DriverChangesIn(In):
     employment = fields.Choice(choices=Employment.choices, required=False)
     on_break = fields.Boolean(required=False)
     home_base_id = fields.Uuid(required=False, allow_null=True)
-    languages = fields.Listed(child=fields.Language(max_length=35), required=False, max_length=20)
+    languages = fields.List(child=fields.Language(max_length=35), required=False, max_length=20)
     gender = fields.Choice(choices=GENDERS, required=False, allow_null=True)
     license_number = fields.Text(max_length=50, required=False, allow_blank=True)
     license_state = fields.Text(max_length=2, required=False, allow_blank=True)
     license_class = fields.Text(max_length=10, required=False, allow_blank=True)
-    qualifications = fields.Listed(child=fields.Choice(choices=Qualification.choices), required=False, max_length=20)
-    excluded_rider_ids = fields.Listed(child=fields.Uuid(), required=False, max_length=200)
+    qualifications = fields.List(child=fields.Choice(choices=Qualification.choices), required=False, max_length=20)
+    excluded_rider_ids = fields.List(child=fields.Uuid(), required=False, max_length=200)
     default_vehicle_id = fields.Uuid(required=False, allow_null=True)
-    leave = fields.Listed(child=LeaveIn(), required=False, max_length=100)
-    external_ids = fields.Listed(child=ExternalIdIn(), required=False, max_length=20)
+    leave = fields.List(child=LeaveIn(), required=False, max_length=100)
+    external_ids = fields.List(child=ExternalIdIn(), required=False, max_length=20)
 
     def to_internal_value(self, data: Any) -> Any:
         given = super().to_internal_value(data)
@@ -235,7 +235,7 @@ class DriverOut(Out):
             del declared["excludedRiderIds"]
         return declared
 
-    @extend_schema_field(fields.Listed(child=fields.Uuid()))
+    @extend_schema_field(fields.List(child=fields.Uuid()))
     def shown_excluded_riders(self, driver: Driver) -> list[str]:
         return [str(rider_id) for rider_id in self.context["excluded_riders"][driver.pk]]
 
@@ -304,7 +304,7 @@ class VehicleChangesIn(In):
     unit_number = fields.Text(max_length=20)
     license_plate = fields.Text(max_length=12)
     type = fields.Choice(choices=VehicleType.choices)
-    capacity_configs = fields.Listed(child=CapacityConfigIn(), min_length=1, max_length=20)
+    capacity_configs = fields.List(child=CapacityConfigIn(), min_length=1, max_length=20)
     make = fields.Text(max_length=50, required=False, allow_blank=True)
     model = fields.Text(max_length=50, required=False, allow_blank=True)
     year = fields.Integer(required=False, allow_null=True, min_value=1950, max_value=2100)
@@ -321,7 +321,7 @@ class VehicleChangesIn(In):
     stair_chair = fields.Boolean(required=False)
     odometer_miles = fields.Integer(required=False, allow_null=True, min_value=0, max_value=5_000_000)
     home_base_id = fields.Uuid(required=False, allow_null=True)
-    external_ids = fields.Listed(child=ExternalIdIn(), required=False, max_length=20)
+    external_ids = fields.List(child=ExternalIdIn(), required=False, max_length=20)
 
 
 class VehicleIn(VehicleChangesIn):

@@ -27,8 +27,8 @@ from lib.scopes import Scope
 
 
 class DriverQuery(PageQuery):
-    activation = fields.Listed(child=fields.Choice(choices=Activation.choices), required=False)
-    employment = fields.Listed(child=fields.Choice(choices=Employment.choices), required=False)
+    activation = fields.List(child=fields.Choice(choices=Activation.choices), required=False)
+    employment = fields.List(child=fields.Choice(choices=Employment.choices), required=False)
     provider_id = fields.Uuid(required=False)
 
 
@@ -115,8 +115,8 @@ class DriverViewSet(AuditedReads, ApiViewSet):
 
 
 class VehicleQuery(PageQuery):
-    status = fields.Listed(child=fields.Choice(choices=VehicleStatus.choices), required=False)
-    type = fields.Listed(child=fields.Choice(choices=VehicleType.choices), required=False)
+    status = fields.List(child=fields.Choice(choices=VehicleStatus.choices), required=False)
+    type = fields.List(child=fields.Choice(choices=VehicleType.choices), required=False)
     provider_id = fields.Uuid(required=False)
 
 

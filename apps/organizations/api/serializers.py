@@ -89,7 +89,7 @@ class WallClock(fields.ClockTime):
 class HoursIn(AsShown):
     """A period of opening in local wall time; one that closes at or before it opens ends on the next day."""
 
-    days = fields.Listed(child=fields.Choice(choices=DAYS), min_length=1, max_length=len(DAYS))
+    days = fields.List(child=fields.Choice(choices=DAYS), min_length=1, max_length=len(DAYS))
     opens = WallClock()
     closes = WallClock()
 
@@ -120,11 +120,11 @@ class FacilityIn(In):
     kind = fields.Choice(choices=FacilityKind.choices)
     timezone = fields.Zone()
     address = AddressIn(source="*")
-    external_ids = fields.Listed(child=ExternalIdIn(), required=False, max_length=PARTS_MAX)
+    external_ids = fields.List(child=ExternalIdIn(), required=False, max_length=PARTS_MAX)
     geofence_radius_meters = fields.Integer(min_value=10, max_value=50_000, required=False)
-    entrances = fields.Listed(child=EntranceIn(), required=False, max_length=PARTS_MAX)
-    contacts = fields.Listed(child=ContactIn(), required=False, max_length=PARTS_MAX)
-    hours = fields.Listed(child=HoursIn(), required=False, max_length=PARTS_MAX)
+    entrances = fields.List(child=EntranceIn(), required=False, max_length=PARTS_MAX)
+    contacts = fields.List(child=ContactIn(), required=False, max_length=PARTS_MAX)
+    hours = fields.List(child=HoursIn(), required=False, max_length=PARTS_MAX)
     booking_policy = fields.Choice(choices=BookingPolicy.choices, required=False)
     lead_time_minutes = minutes()
     sla = ServiceLevelsIn(source="*", required=False)
@@ -136,7 +136,7 @@ class FacilityIn(In):
 
 
 class FacilityQuery(PageQuery):
-    kind = fields.Listed(
+    kind = fields.List(
         child=fields.Choice(choices=FacilityKind.choices), required=False, help_text="One kind or several."
     )
     active = fields.Boolean(required=False)
@@ -178,7 +178,7 @@ class ContactOut(Out):
 
 
 class HoursOut(OutShape):
-    days = fields.Listed(child=fields.Choice(choices=DAYS))
+    days = fields.List(child=fields.Choice(choices=DAYS))
     opens = fields.Text()
     closes = fields.Text()
 

@@ -47,7 +47,7 @@ class PatternIn(In):
     """Days: a preset or days of the week, every `intervalWeeks` weeks counted from the week of `anchorDate`."""
 
     preset = fields.Choice(choices=list(PRESETS), required=False, help_text="Instead of daysOfWeek.")
-    days_of_week = fields.Listed(child=fields.Choice(choices=DAYS), required=False, max_length=len(DAYS))
+    days_of_week = fields.List(child=fields.Choice(choices=DAYS), required=False, max_length=len(DAYS))
     interval_weeks = fields.Integer(min_value=1, max_value=MOST_WEEKS, required=False)
     anchor_date = fields.LocalDate(
         required=False, allow_null=True, help_text="Null: weeks are counted from the week in which the terms begin."
@@ -114,10 +114,10 @@ class _OrderFieldsIn(In):
     authorization_ends_on = fields.LocalDate(
         required=False, allow_null=True, help_text="No rides are booked after this day."
     )
-    preferred_driver_ids = fields.Listed(child=fields.Uuid(), required=False, max_length=MOST_DRIVERS)
+    preferred_driver_ids = fields.List(child=fields.Uuid(), required=False, max_length=MOST_DRIVERS)
     vehicle_type = fields.Choice(choices=VehicleType.choices, required=False, allow_null=True)
     notes = NotesIn(required=False)
-    external_ids = fields.Listed(child=ExternalIdIn(), required=False, max_length=MOST_NAMES)
+    external_ids = fields.List(child=ExternalIdIn(), required=False, max_length=MOST_NAMES)
     generation_horizon_days = fields.Integer(
         min_value=1, max_value=MOST_HORIZON, required=False, help_text="How many days ahead rides are booked."
     )
@@ -246,7 +246,7 @@ class CalendarShiftIn(In):
         default="all",
         help_text="mwf and tts are orders with exactly these days.",
     )
-    standing_order_ids = fields.Listed(
+    standing_order_ids = fields.List(
         child=fields.Uuid(), required=False, max_length=MOST_ORDERS, help_text="Only with appliesTo selected."
     )
 

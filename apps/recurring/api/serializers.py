@@ -51,7 +51,7 @@ class PatternOut(OutShape):
     def show_preset(self, terms: Terms) -> str | None:
         return next((name for name, days in PRESETS.items() if days == frozenset(terms.days_of_week)), None)
 
-    @extend_schema_field(fields.Listed(child=fields.Choice(choices=DAYS)))
+    @extend_schema_field(fields.List(child=fields.Choice(choices=DAYS)))
     def show_days_of_week(self, terms: Terms) -> list[str]:
         return [DAYS[day] for day in terms.days_of_week]
 
@@ -212,7 +212,7 @@ class StandingOrderOut(_HeadOut, _TermsOut):
     payer = OrderPayerOut(source="order")
     authorization_number = fields.Text(source="order.authorization_number")
     authorization_ends_on = fields.LocalDate(source="order.authorization_ends_on", allow_null=True)
-    preferred_driver_ids = fields.Listed(child=fields.Uuid(), source="order.preferred_driver_ids")
+    preferred_driver_ids = fields.List(child=fields.Uuid(), source="order.preferred_driver_ids")
     vehicle_type = OrNull(source="order.vehicle_type_requested", choices=VehicleType.choices, allow_null=True)
     notes = NotesOut(source="order")
     generation_horizon_days = fields.Integer(source="order.generation_horizon_days")
@@ -224,7 +224,7 @@ class StandingOrderOut(_HeadOut, _TermsOut):
     created_at = fields.Instant(source="order.created_at")
     updated_at = fields.Instant(source="order.updated_at")
 
-    @extend_schema_field(fields.Listed(child=fields.LocalDate()))
+    @extend_schema_field(fields.List(child=fields.LocalDate()))
     def show_skips(self, record: OrderRecord) -> list[str]:
         return [skip.pattern_date.isoformat() for skip in record.skips]
 
@@ -258,7 +258,7 @@ class UnchangedOut(OutShape):
     """A date with customized rides, which stay as they are."""
 
     date = fields.LocalDate()
-    ride_ids = fields.Listed(child=fields.Uuid())
+    ride_ids = fields.List(child=fields.Uuid())
 
 
 class RefusedOut(OutShape):
@@ -276,9 +276,9 @@ class RefusedOut(OutShape):
 class ReconcileOut(OutShape):
     """Changes of an order's rides."""
 
-    created = fields.Listed(child=fields.Uuid())
-    amended = fields.Listed(child=fields.Uuid())
-    cancelled = fields.Listed(child=fields.Uuid())
+    created = fields.List(child=fields.Uuid())
+    amended = fields.List(child=fields.Uuid())
+    cancelled = fields.List(child=fields.Uuid())
     unchanged = UnchangedOut(many=True)
     refused = RefusedOut(many=True)
 

@@ -57,13 +57,13 @@ class CalendarShiftPreviewOut(OutShape):
 
     standing_order_id = fields.Uuid()
     rider_id = fields.Uuid()
-    ride_ids = fields.Listed(child=fields.Uuid())
+    ride_ids = fields.List(child=fields.Uuid())
     before = MovedDayOut()
     after = MovedDayOut(allow_null=True)
     has_conflict = fields.Boolean()
     conflicting_ride_id = fields.Uuid(allow_null=True)
     has_phone = fields.Boolean()
-    unavailable_drivers = fields.Listed(child=fields.Uuid())
+    unavailable_drivers = fields.List(child=fields.Uuid())
 
 
 class PreviewOut(OutShape):

@@ -61,7 +61,7 @@ _DATE: Final = OpenApiParameter("date", OpenApiTypes.DATE, OpenApiParameter.PATH
 class StandingOrderQuery(PageQuery):
     facility_id = fields.Uuid(required=False)
     rider_id = fields.Uuid(required=False)
-    status = fields.Listed(
+    status = fields.List(
         child=fields.Choice(choices=OrderStatus.choices), required=False, help_text="One or more statuses."
     )
     external_ref = fields.Text(required=False, max_length=201, help_text="system|value, or value in any system.")

@@ -23,11 +23,11 @@ def _basis() -> Any:
 
 
 def _ids(text: str) -> Any:
-    return fields.Listed(child=fields.Uuid(), required=False, max_length=MOST_FACILITIES, help_text=text)
+    return fields.List(child=fields.Uuid(), required=False, max_length=MOST_FACILITIES, help_text=text)
 
 
 def _service_types() -> Any:
-    return fields.Listed(
+    return fields.List(
         child=fields.Choice(choices=ServiceType.choices),
         required=False,
         help_text="One service type, or several separated by commas.",
@@ -68,7 +68,7 @@ class PeriodQuery(_FromTo, Query):
 class FacilityQuery(PeriodQuery):
     """Which days, of whom, and which figures."""
 
-    kpi = fields.Listed(
+    kpi = fields.List(
         child=fields.Choice(choices=_KEYS), required=False, help_text="Keys of kpis; all where none is named."
     )
     compare = fields.Boolean(default=True, help_text="Adds the figures of the period of the same length before.")
@@ -77,7 +77,7 @@ class FacilityQuery(PeriodQuery):
 class TrendQuery(PeriodQuery):
     """Which figures, and along what."""
 
-    kpi = fields.Listed(child=fields.Choice(choices=_KEYS), max_length=10, help_text="Keys of kpis, up to 10.")
+    kpi = fields.List(child=fields.Choice(choices=_KEYS), max_length=10, help_text="Keys of kpis, up to 10.")
     by = fields.Choice(choices=[(one, one) for one in BY], default="day")
     each = fields.Choice(
         choices=[("facility", "facility")],

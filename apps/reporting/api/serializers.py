@@ -96,8 +96,8 @@ class RestatementOut(OutShape):
     facility_id = fields.Uuid(allow_null=True)
     changes = ChangeOut(many=True)
     at = fields.Instant(allow_null=True, help_text="When it last changed.")
-    event_ids = fields.Listed(child=fields.Uuid())
-    ride_ids = fields.Listed(child=fields.Uuid())
+    event_ids = fields.List(child=fields.Uuid())
+    ride_ids = fields.List(child=fields.Uuid())
 
 
 def _restated(found: list[Restated]) -> list[dict[str, Any]]:
@@ -239,7 +239,7 @@ class FacilityKpisOut(OutShape):
 class PointOut(OutShape):
     """The figures of one step."""
 
-    key = fields.Listed(
+    key = fields.List(
         child=fields.Text(),
         help_text="The day, or the first day of week or month; weekday (Monday 1) and hour; pattern; shift; id.",
     )
@@ -315,8 +315,8 @@ class DefinitionOut(OutShape):
     population = fields.Text(help_text="What the denominator counts.")
     counted = fields.Text(help_text="What the numerator counts, or the value measures.")
     quantile = fields.Number(allow_null=True, help_text="0.5 for a median; null for rates and means.")
-    numerator = fields.Listed(child=fields.Text(), help_text="Measures, added up.")
-    denominator = fields.Listed(child=fields.Text())
+    numerator = fields.List(child=fields.Text(), help_text="Measures, added up.")
+    denominator = fields.List(child=fields.Text())
     excluded = fields.Anything(help_text="What is left out, in words, by the keys of figures.")
     parts = fields.Anything(help_text="What the parts are about, by name.")
     higher_is_better = fields.Boolean(allow_null=True)
@@ -355,8 +355,8 @@ class DrillDownRideOut(OutShape):
     facility_id = fields.Uuid(allow_null=True)
     pickup_time = fields.Instant()
     status = fields.Text()
-    measures = fields.Listed(child=fields.Text(), help_text="By which measures it counts, the numerator's among them.")
-    minutes = fields.Listed(child=fields.Integer(), help_text="Its values, of figures made of minutes.")
+    measures = fields.List(child=fields.Text(), help_text="By which measures it counts, the numerator's among them.")
+    minutes = fields.List(child=fields.Integer(), help_text="Its values, of figures made of minutes.")
 
     def to_representation(self, ride: DrillDownRide) -> dict[str, Any]:
         return {

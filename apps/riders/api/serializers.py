@@ -38,7 +38,7 @@ class PersonOut(AsKept):
 
 
 class CaregiverOut(PersonOut):
-    notify = fields.Listed(child=fields.Text())
+    notify = fields.List(child=fields.Text())
 
 
 class PolicyStandingOut(OutShape):
@@ -57,7 +57,7 @@ class RiderOut(OutShape):
     id = fields.Uuid(source="rider.id")
     status = fields.Choice(choices=RiderStatus.choices, source="rider.status")
     mobility = serializers.SerializerMethodField("get_mobility")
-    facility_ids = fields.Listed(child=fields.Uuid())
+    facility_ids = fields.List(child=fields.Uuid())
     external_ids = ExternalIdOut(many=True)
     first_name = fields.Text(source="rider.first_name")
     last_name = fields.Text(source="rider.last_name")
@@ -77,8 +77,8 @@ class RiderOut(OutShape):
     saved_places = StopOut(many=True, source="rider.saved_places")
     caregivers = CaregiverOut(many=True, source="rider.caregivers")
     emergency_contact = PersonOut(source="rider.emergency_contact", allow_null=True)
-    preferred_driver_ids = fields.Listed(child=fields.Uuid(), source="rider.preferred_driver_ids")
-    excluded_driver_ids = fields.Listed(child=fields.Uuid(), source="rider.excluded_driver_ids")
+    preferred_driver_ids = fields.List(child=fields.Uuid(), source="rider.preferred_driver_ids")
+    excluded_driver_ids = fields.List(child=fields.Uuid(), source="rider.excluded_driver_ids")
     driver_gender_preference = serializers.SerializerMethodField("get_driver_gender_preference")
     status_reason = fields.Text(source="rider.status_reason")
     status_from = fields.LocalDate(source="rider.status_from", allow_null=True)
@@ -137,7 +137,7 @@ class RiderChangedOut(RiderOut):
 
     rides_to_decide = serializers.SerializerMethodField("get_rides_to_decide")
 
-    @extend_schema_field(fields.Listed(child=fields.Uuid()))
+    @extend_schema_field(fields.List(child=fields.Uuid()))
     def get_rides_to_decide(self, record: RiderRecord) -> list[str]:
         return [str(ride_id) for ride_id in self.context["rides_to_decide"] or ()]
 
@@ -153,13 +153,13 @@ class RegisteredOut(RiderOut):
 
     possible_duplicates = serializers.SerializerMethodField("get_possible_duplicates")
 
-    @extend_schema_field(fields.Listed(child=fields.Uuid()))
+    @extend_schema_field(fields.List(child=fields.Uuid()))
     def get_possible_duplicates(self, record: RiderRecord) -> list[str]:
         return [str(rider_id) for rider_id in self.context["possible_duplicates"]]
 
 
-def _fields() -> fields.Listed:
-    return fields.Listed(
+def _fields() -> fields.List:
+    return fields.List(
         child=fields.Choice(choices=list(disclosure.FIELDS)), required=False, min_length=1, help_text=_FIELDS_HELP
     )
 
@@ -171,7 +171,7 @@ class RiderFieldsQuery(Query):
 class RiderQuery(PageQuery):
     """No parameter here says anything of a person: addresses of requests end up in logs."""
 
-    status = fields.Listed(child=fields.Choice(choices=RiderStatus.choices), required=False)
+    status = fields.List(child=fields.Choice(choices=RiderStatus.choices), required=False)
     facility_id = fields.Uuid(required=False)
     fields_ = _fields()
 

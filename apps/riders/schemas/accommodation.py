@@ -96,7 +96,7 @@ class AccommodationIn(AsShown):
     precautions = fields.Choice(choices=Precautions.choices, required=False)
     load_minutes = _load_minutes()
     unload_minutes = _load_minutes()
-    equipment = fields.Listed(child=fields.Text(max_length=50), required=False, max_length=20)
+    equipment = fields.List(child=fields.Text(max_length=50), required=False, max_length=20)
     driver_notes = _notes()
     dispatcher_notes = _notes()
 
@@ -142,7 +142,7 @@ class AccommodationOut(AsKept):
     precautions = fields.Choice(choices=Precautions.choices)
     load_minutes = fields.Integer()
     unload_minutes = fields.Integer()
-    equipment = fields.Listed(child=fields.Text())
+    equipment = fields.List(child=fields.Text())
     driver_notes = fields.Text()
     dispatcher_notes = fields.Text()
 

@@ -62,7 +62,7 @@ class PersonIn(AsShown):
 
 
 class CaregiverIn(PersonIn):
-    notify = fields.Listed(child=EventType(max_length=50), required=False, max_length=MAX_PARTS)
+    notify = fields.List(child=EventType(max_length=50), required=False, max_length=MAX_PARTS)
 
 
 class RiderChangeIn(In):
@@ -80,8 +80,8 @@ class RiderChangeIn(In):
     date_of_birth = fields.LocalDate(required=False, allow_null=True)
     medicaid_id = fields.Text(max_length=MAX_CODE, required=False, allow_blank=True, allow_null=True)
     member_id = fields.Text(max_length=MAX_CODE, required=False, allow_blank=True, allow_null=True)
-    external_ids = fields.Listed(child=ExternalIdIn(), required=False, max_length=MAX_PARTS)
-    phones = fields.Listed(
+    external_ids = fields.List(child=ExternalIdIn(), required=False, max_length=MAX_PARTS)
+    phones = fields.List(
         child=RiderPhoneIn(), required=False, max_length=MAX_PARTS, help_text="The preferred one first."
     )
     sms_consent = fields.Choice(choices=Consent.choices, required=False)
@@ -91,17 +91,17 @@ class RiderChangeIn(In):
     interpreter_needed = fields.Boolean(required=False)
     contact_preference = fields.Choice(choices=ContactPreference.choices, required=False)
     home_address = StopIn(required=False, allow_null=True)
-    saved_places = fields.Listed(child=StopIn(), required=False, max_length=MAX_PARTS)
-    caregivers = fields.Listed(child=CaregiverIn(), required=False, max_length=MAX_PARTS)
+    saved_places = fields.List(child=StopIn(), required=False, max_length=MAX_PARTS)
+    caregivers = fields.List(child=CaregiverIn(), required=False, max_length=MAX_PARTS)
     emergency_contact = PersonIn(required=False, allow_null=True)
-    facility_ids = fields.Listed(
+    facility_ids = fields.List(
         child=fields.Uuid(),
         required=False,
         max_length=200,
         help_text="Who may see and book the rider. Facilities beyond the token's reach are neither shown nor changed.",
     )
-    preferred_driver_ids = fields.Listed(child=fields.Uuid(), required=False, max_length=MAX_PARTS)
-    excluded_driver_ids = fields.Listed(child=fields.Uuid(), required=False, max_length=MAX_PARTS)
+    preferred_driver_ids = fields.List(child=fields.Uuid(), required=False, max_length=MAX_PARTS)
+    excluded_driver_ids = fields.List(child=fields.Uuid(), required=False, max_length=MAX_PARTS)
     driver_gender_preference = fields.Choice(choices=GENDERS, required=False, allow_null=True)
     status = fields.Choice(choices=RiderStatus.choices, required=False)
     status_reason = fields.Text(max_length=200, required=False, allow_blank=True)

@@ -17,8 +17,8 @@ from lib.scopes import Scope
 class AccommodationChangeOut(AccommodationVersionOut):
     """The version in force, the rides that took it over, and those whose driver or vehicle no longer fits."""
 
-    changed_ride_ids = fields.Listed(child=fields.Uuid())
-    mismatched_ride_ids = fields.Listed(child=fields.Uuid())
+    changed_ride_ids = fields.List(child=fields.Uuid())
+    mismatched_ride_ids = fields.List(child=fields.Uuid())
 
     def to_representation(self, change: accommodation_change.AccommodationChange) -> dict[str, object]:
         accommodation = dict(AccommodationVersionOut(change.profile).data)

@@ -31,8 +31,8 @@ class ActivationOut(OutShape):
     changed_at = fields.Instant(source="driver.activation_changed_at", allow_null=True)
     changed_by = fields.Text(source="driver.activation_changed_by")
     version = fields.Integer(source="driver.version")
-    affected_ride_ids = fields.Listed(child=fields.Uuid())
-    released_ride_ids = fields.Listed(child=fields.Uuid())
+    affected_ride_ids = fields.List(child=fields.Uuid())
+    released_ride_ids = fields.List(child=fields.Uuid())
 
 
 class ActivationViewSet(ApiViewSet):
@@ -69,7 +69,7 @@ class VehicleStatusOut(OutShape):
     vehicle_id = fields.Uuid(source="vehicle.pk")
     status = fields.Choice(choices=VehicleStatus.choices, source="vehicle.status")
     version = fields.Integer(source="vehicle.version")
-    affected_ride_ids = fields.Listed(child=fields.Uuid())
+    affected_ride_ids = fields.List(child=fields.Uuid())
 
 
 class VehicleStatusViewSet(ApiViewSet):

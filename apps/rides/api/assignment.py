@@ -34,7 +34,7 @@ class AssignmentIn(In):
 
     driver_id = fields.Uuid()
     vehicle_id = fields.Uuid()
-    attendant_ids = fields.Listed(child=fields.Uuid(), default=list, max_length=4)
+    attendant_ids = fields.List(child=fields.Uuid(), default=list, max_length=4)
     method = fields.Choice(choices=Assignment.Method.choices, default=Assignment.Method.MANUAL)
     offer = fields.Boolean(default=False, help_text="Ask first, where the driver is no employee.")
     respond_by = fields.Instant(required=False, help_text="How long the offer is open; 15 minutes if left out.")

@@ -55,7 +55,7 @@ class RideExceptionOut(Out):
     resolved_by = TextOrNull(allow_null=True)
     resolution_code = OrNull(choices=ResolutionCode.choices, allow_null=True)
     details = serializers.SerializerMethodField("show_details")
-    related_exception_ids = fields.Listed(child=fields.Uuid())
+    related_exception_ids = fields.List(child=fields.Uuid())
     resolution_note = serializers.SerializerMethodField("show_resolution_note")
 
     class Meta:

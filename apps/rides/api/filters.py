@@ -16,12 +16,12 @@ ALIASES: Final = {"canceled": RideStatus.CANCELLED.value}
 class RideQuery(CountedPageQuery):
     """Which rides, in which order, and how much of each."""
 
-    status = fields.Listed(
+    status = fields.List(
         child=fields.Choice(choices=[*RideStatus.choices, *((alias, alias) for alias in ALIASES)]),
         required=False,
         help_text="One status, or several separated by commas.",
     )
-    type = fields.Listed(
+    type = fields.List(
         child=fields.Choice(choices=ServiceType.choices),
         source="service_type",
         required=False,
@@ -37,10 +37,10 @@ class RideQuery(CountedPageQuery):
     updated_since = fields.Instant(required=False, help_text="Do not sync by this alone: see GET /events.")
     sort = fields.Choice(choices=[(one, one) for one in SORTS], default="pickupTime")
     # `fields` on the wire: the name is taken in a serializer.
-    only = fields.Listed(
+    only = fields.List(
         child=fields.Choice(choices=[(one, one) for one in ROW]), required=False, help_text="Only these fields."
     )
-    expand = fields.Listed(
+    expand = fields.List(
         child=fields.Choice(choices=[(one, one) for one in EXPANDABLE]),
         required=False,
         help_text="Adds the records that rides name; each takes the scope to read it.",
@@ -56,9 +56,9 @@ class RideQuery(CountedPageQuery):
 class ExceptionQuery(CountedPageQuery):
     """Which exceptions."""
 
-    status = fields.Listed(child=fields.Choice(choices=ExceptionStatus.choices), required=False)
-    severity = fields.Listed(child=fields.Choice(choices=ExceptionSeverity.choices), required=False)
-    type = fields.Listed(child=fields.Choice(choices=ExceptionType.choices), required=False)
+    status = fields.List(child=fields.Choice(choices=ExceptionStatus.choices), required=False)
+    severity = fields.List(child=fields.Choice(choices=ExceptionSeverity.choices), required=False)
+    type = fields.List(child=fields.Choice(choices=ExceptionType.choices), required=False)
     ride_id = fields.Uuid(required=False)
     standing_order_id = fields.Uuid(required=False)
     facility_id = fields.Uuid(required=False)

@@ -55,7 +55,7 @@ class BulkOut(OutShape):
     id = fields.Uuid()
     status = fields.Choice(choices=RideStatus.choices)
     version = fields.Integer()
-    review_reasons = fields.Listed(child=fields.Text())
+    review_reasons = fields.List(child=fields.Text())
     return_ride_id = fields.Uuid(allow_null=True)
     error = RefusalOut()
 

@@ -175,7 +175,7 @@ class ReturnLegIn(In):
     vehicle_type_requested = fields.Choice(choices=VehicleType.choices, required=False)
     notes = NotesIn(required=False)
     client_reference = fields.Text(max_length=100, required=False)
-    external_ids = fields.Listed(child=RideExternalIdIn(), required=False, max_length=20)
+    external_ids = fields.List(child=RideExternalIdIn(), required=False, max_length=20)
 
 
 class AskedIn(In):
@@ -198,7 +198,7 @@ class AskedIn(In):
     payer = PaymentIn(source="payment", required=False)
     notes = NotesIn(required=False)
     requested_by = RequestedByIn(required=False)
-    external_ids = fields.Listed(child=RideExternalIdIn(), required=False, max_length=20)
+    external_ids = fields.List(child=RideExternalIdIn(), required=False, max_length=20)
     allow_duplicate = fields.Boolean(required=False)
 
 
@@ -278,4 +278,4 @@ class BulkIn(In):
 
     example: ClassVar[dict[str, Any]] = {"mode": "atomic", "rides": [BOOKING]}
     mode = fields.Choice(choices=words("atomic", "perItem"), default="atomic")
-    rides = fields.Listed(child=RideIn(), min_length=1, max_length=MAX_BULK)
+    rides = fields.List(child=RideIn(), min_length=1, max_length=MAX_BULK)

@@ -66,7 +66,7 @@ class RideRow(Out):
     discharge = fields.Anything()
     dialysis = fields.Anything()
     requested_by = fields.Anything()
-    signatures = fields.Listed(child=fields.Anything())
+    signatures = fields.List(child=fields.Anything())
     attestation = fields.Anything()
     is_late = serializers.SerializerMethodField("show_is_late")
     late_minutes = serializers.SerializerMethodField("show_late_minutes")
@@ -84,7 +84,7 @@ class RideRow(Out):
     end_note = serializers.SerializerMethodField("show_end_note")
     loaded_miles_source = OrNull(choices=MilesSource.choices, allow_null=True)
     documentation_complete = serializers.SerializerMethodField("show_documentation_complete")
-    missing_documents = fields.Listed(
+    missing_documents = fields.List(
         child=fields.Text(),
         help_text="What the payer asks for, once the ride is completed: pickup_signature and dropoff_signature, with "
         "_rider or _driver at the end where the payer says who signs (a facility's signature counts as the rider's), "
@@ -288,7 +288,7 @@ class RideOut(RideRow):
         model = Ride
         fields = (*RideRow.Meta.fields, "linked_ride_ids", "milestones", "assignment")
 
-    @extend_schema_field(fields.Listed(child=fields.Uuid()))
+    @extend_schema_field(fields.List(child=fields.Uuid()))
     def show_linked_ride_ids(self, ride: Ride) -> list[str]:
         return [str(ride_id) for ride_id in self.context["linked_ride_ids"]]
 

@@ -29,15 +29,15 @@ _SECRET_HELP: Final = "Your own secret, `whsec_` and the base64 of 24 to 64 byte
 
 
 class EndpointQuery(PageQuery):
-    state = fields.Listed(child=fields.Choice(choices=Endpoint.State.choices), required=False)
+    state = fields.List(child=fields.Choice(choices=Endpoint.State.choices), required=False)
 
 
 class EndpointChangesIn(In):
     name = fields.Text(max_length=100)
     url = fields.Text(max_length=2000, help_text="https, with a host name that resolves to public addresses.")
-    event_types = fields.Listed(child=fields.Text(max_length=40), allow_empty=False, max_length=100)
+    event_types = fields.List(child=fields.Text(max_length=40), allow_empty=False, max_length=100)
     description = fields.Text(max_length=500, default="", allow_blank=True)
-    facility_ids = fields.Listed(
+    facility_ids = fields.List(
         child=fields.Uuid(),
         required=False,
         allow_null=True,
@@ -45,9 +45,7 @@ class EndpointChangesIn(In):
         max_length=500,
         help_text="Only events of these facilities; null for all that your token has access to.",
     )
-    provider_ids = fields.Listed(
-        child=fields.Uuid(), required=False, allow_null=True, allow_empty=False, max_length=500
-    )
+    provider_ids = fields.List(child=fields.Uuid(), required=False, allow_null=True, allow_empty=False, max_length=500)
     payload_level = fields.Choice(choices=PayloadLevel.choices, default=PayloadLevel.ID_ONLY.value)
     phi_agreement = fields.Boolean(
         default=False,
@@ -101,14 +99,14 @@ class RotateSecretIn(In):
 class RecoverIn(In):
     since = fields.Instant(help_text="At most 30 days ago.")
     until = fields.Instant(required=False, help_text="Exclusive; default now.")
-    statuses = fields.Listed(
+    statuses = fields.List(
         child=fields.Choice(choices=RECOVERABLE),
         default=list(DEFAULT),
         allow_empty=False,
         max_length=len(RECOVERABLE),
         help_text="Statuses of the last delivery; `never_sent`: there is none.",
     )
-    types = fields.Listed(
+    types = fields.List(
         child=fields.Text(max_length=40),
         required=False,
         allow_null=True,
@@ -133,15 +131,15 @@ class ResendIn(In):
 class EndpointOut(Out):
     """A webhook endpoint, without its secret and the values of its headers."""
 
-    event_types = fields.Listed(child=fields.Text(), help_text=TYPES_HELP)
-    facility_ids = fields.Listed(child=fields.Uuid(), allow_null=True)
-    provider_ids = fields.Listed(child=fields.Uuid(), allow_null=True)
+    event_types = fields.List(child=fields.Text(), help_text=TYPES_HELP)
+    facility_ids = fields.List(child=fields.Uuid(), allow_null=True)
+    provider_ids = fields.List(child=fields.Uuid(), allow_null=True)
     state = fields.Choice(choices=Endpoint.State.choices, help_text="`pending` until it has answered a test with 2xx.")
     payload_level = fields.Choice(choices=PayloadLevel.choices)
     phi_agreed_at = fields.Instant(allow_null=True)
     ordering = fields.Choice(choices=Endpoint.Ordering.choices)
     asymmetric_signature = fields.Boolean(source="asymmetric")
-    header_names = fields.Listed(child=fields.Text())
+    header_names = fields.List(child=fields.Text())
 
     example: ClassVar[dict[str, Any]] = {
         "name": "Interface engine",
@@ -273,8 +271,8 @@ class JobOut(OutShape):
     state = fields.Choice(choices=Job.State.choices)
     since = fields.Text(source="params.since")
     until = fields.Text(source="params.until")
-    statuses = fields.Listed(child=fields.Text(), source="params.statuses")
-    types = fields.Listed(child=fields.Text(), source="params.types", allow_null=True)
+    statuses = fields.List(child=fields.Text(), source="params.statuses")
+    types = fields.List(child=fields.Text(), source="params.types", allow_null=True)
     total = fields.Integer(help_text="Matching events so far.")
     done = fields.Integer(help_text="Of these, events whose deliveries are due.")
     created_by = fields.Text()
@@ -302,8 +300,8 @@ class RecoveryOut(OutShape):
 
 class DeliveryQuery(PageQuery):
     endpoint_id = fields.Uuid(required=False)
-    status = fields.Listed(child=fields.Choice(choices=Delivery.Status.choices), required=False)
-    type = fields.Listed(child=fields.Text(max_length=40), required=False, max_length=50, help_text=TYPES_HELP)
+    status = fields.List(child=fields.Choice(choices=Delivery.Status.choices), required=False)
+    type = fields.List(child=fields.Text(max_length=40), required=False, max_length=50, help_text=TYPES_HELP)
     ride_id = fields.Uuid(required=False)
     event_id = fields.Uuid(required=False)
     created_from = fields.Instant(required=False)
