@@ -1,4 +1,4 @@
-"""Who may sign in to the demo: one person per role, one token, and the systems that the rides were told by."""
+"""Demo users: one person per role, one API token, and the systems that act on the rides."""
 
 import datetime as dt
 import json
@@ -34,7 +34,7 @@ PEOPLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """Ids by role of the people, and of the systems behind the rides."""
+    """Ids of the people by role, and of the systems that act on the rides."""
 
     people: dict[str, str]
     ehr_client: str
@@ -47,7 +47,7 @@ def email_of(role: UserRole) -> str:
 
 
 def make_actors(seed: int, start: int) -> Actors:
-    """Write the people, who cannot sign in yet, and two systems whose tokens nobody knows the text of."""
+    """Create the people, who cannot log in yet, and two systems whose token text is never known."""
     dice = Dice(seed, "actors")
     people = {role.value: dice.id_at(start) for role, _ in PEOPLE}
     copy_rows(
@@ -75,7 +75,7 @@ def make_actors(seed: int, start: int) -> Actors:
 
 
 def _token(dice: Dice, start: int, client: str, role: TokenRole) -> dict[str, Any]:
-    """Lay out a token that no text opens: its digest is chance."""
+    """Return the row of an unusable token: its digest is random."""
     return {
         "id": dice.id_at(start),
         "client_id": client,
@@ -94,9 +94,9 @@ def _token(dice: Dice, start: int, client: str, role: TokenRole) -> dict[str, An
 
 @transaction.atomic
 def open_doors(*, by: Principal, at: dt.datetime) -> dict[str, Any]:
-    """Give the people a password and issue the token; answer what `make run` shows.
+    """Set the people's password and issue the token; return the facts that `make run` prints.
 
-    Repeating it makes new ones: used when the file that keeps their clear text is lost.
+    Each call replaces password and token: used if the file with their clear text is lost.
     """
     password = "-".join(secrets.token_hex(3) for _ in range(3))
     hashed = make_password(password)
@@ -118,7 +118,7 @@ def kept_at() -> Path:
 
 
 def keep(facts: dict[str, Any]) -> None:
-    """Write the clear text for the person at this machine, readable by its owner alone."""
+    """Write the clear text to a file on this machine that only its owner can read."""
     path = kept_at()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)
@@ -127,7 +127,7 @@ def keep(facts: dict[str, Any]) -> None:
 
 
 def kept() -> dict[str, Any] | None:
-    """Read it back; None when there is none."""
+    """Read the clear text; None if the file does not exist."""
     path = kept_at()
     if not path.exists():
         return None
@@ -136,5 +136,5 @@ def kept() -> dict[str, Any] | None:
 
 
 def forget() -> None:
-    """Throw away what an earlier database left behind."""
+    """Delete the clear text that belongs to an earlier database."""
     kept_at().unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What a ride's row says from the moment it is asked for."""
+"""Columns of a ride that booking fills."""
 
 import datetime as dt
 from typing import Any
@@ -7,16 +7,16 @@ from apps.demo.dice import ZONE, local
 from apps.demo.legs import Leg
 from apps.rides.rules.timing import default_priority, will_call_expires_at
 
-FACILITY_ACCOUNT = 2  # the payer of half of the discharges
+FACILITY_ACCOUNT = 2  # index of the payer of half of the discharges
 
 
 def payer_of(leg: Leg) -> int:
-    """Say who pays, by the place in the list of payers."""
+    """Return the index of the leg's payer in the list of payers."""
     return FACILITY_ACCOUNT if leg.service == "hospital_discharge" and leg.person.number % 2 else leg.person.payer
 
 
 def asked(leg: Leg, payers: list[str], ride_id: str) -> dict[str, Any]:
-    """Lay out the columns that booking fills; status, road and ending come with the steps."""
+    """Return the columns that booking fills; later steps add status, driving and outcome."""
     person, estimate = leg.person, leg.estimate
     returning = leg.leg_type == "return"
     payer = payer_of(leg)

@@ -1,4 +1,4 @@
-"""Credentials of drivers and vehicles, of every colour."""
+"""Credentials of drivers and vehicles, in every status."""
 
 import datetime as dt
 from typing import Any, Final
@@ -8,7 +8,7 @@ from apps.demo.fleet import Fleet, Wheel
 from apps.fleet.models import Credential
 from lib.db.bulk_copy import Row, copy_rows
 
-# Credentials of drivers: months of validity, and whether their lapse stops a driver.
+# Credentials of drivers: months of validity, and whether their expiry blocks the driver.
 _DRIVER_CREDENTIALS: Final = {
     "driver_license": (48, True),
     "background_check": (24, True),

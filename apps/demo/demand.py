@@ -1,4 +1,4 @@
-"""Who asks for which rides on a day: dialysis three times a week, day programs, therapy, appointments, discharges."""
+"""Requested rides of a day: dialysis three times a week, day programs, therapy, appointments, discharges."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from apps.organizations import service_levels
 from apps.riders.rules.accommodation import Spaces
 from apps.rides.rules import timing
 
-# Appointments there and back, appointments one way, discharges, transfers, admissions; on weekdays, Saturday, Sunday.
+# Round-trip appointments, one-way appointments, discharges, transfers, admissions; on weekdays, Saturday, Sunday.
 _COUNTS: Final = ((56, 22, 24, 8, 5), (56, 16, 18, 6, 4), (36, 14, 16, 6, 4))
 _CANCEL_REASONS: Final = (
     ("rider_request", 24), ("rider_ill", 17), ("appointment_moved", 15), ("appointment_cancelled", 14),
@@ -26,14 +26,14 @@ _FATES: Final = (
     ("cancel_advance", 14), ("cancel_same_day", 8), ("cancel_en_route", 4), ("cancel_door", 2), ("no_show", 50),
     ("unf_given_back", 2), ("unf_breakdown", 2), ("unf_aborted", 1),
 )  # fmt: skip
-_RETURN_FACTOR: Final = 0.3  # return legs follow their outbound, and fail by themselves this much more rarely
+_RETURN_FACTOR: Final = 0.3  # return legs depend on their outbound leg; their own failure rate is this multiple
 # Local hours of discharges: the statewide median is 15:00.
 _DISCHARGE_HOURS: Final = (9, 10, 11, 11, 12, 12, 13, 13, 14, 14, 14, 15, 15, 15, 16, 16, 17, 17, 18, 19, 20, 21, 23, 2)
 
 
 @dataclass(slots=True)
 class DayDemand:
-    """The legs and runs of one local day."""
+    """Legs and runs of one local day."""
 
     date: dt.date
     legs: list[Leg] = field(default_factory=list)
@@ -42,7 +42,7 @@ class DayDemand:
 
 
 def of_day(seed: int, day: dt.date, people: list[Person], places: Places) -> DayDemand:
-    """Make up a day.  Each rider makes at most one journey; Sundays know neither dialysis nor programs."""
+    """Generate a day.  Each rider makes at most one journey; there is no dialysis and no day program on Sundays."""
     made = DayDemand(day)
     free = [person for person in people if day.weekday() not in person.days]
     for group in ("dialysis", "day_program", "therapy"):
@@ -64,7 +64,7 @@ def of_day(seed: int, day: dt.date, people: list[Person], places: Places) -> Day
 
 
 def finish(dice: Dice, leg: Leg) -> None:
-    """Set what follows from the pickup time, once it stands: the promised window, and how the leg will end."""
+    """Set the promised window and the outcome of the leg, which depend on its final pickup time."""
     moment = dt.datetime.fromtimestamp(leg.pickup_at, dt.UTC)
     arrive_by = leg.appointment_at and dt.datetime.fromtimestamp(leg.appointment_at - 15 * MINUTE, dt.UTC)
     one, other = leg.origin.spot, leg.destination.spot
@@ -81,7 +81,7 @@ def finish(dice: Dice, leg: Leg) -> None:
 
 
 def _draw_fate(dice: Dice, leg: Leg) -> None:
-    """Decide how a leg would end; what a missing driver or a road block does comes on top."""
+    """Draw the outcome of a leg; a missing driver or a road block may still change it."""
     drawn = dice.random() * 1000 / (_RETURN_FACTOR if leg.leg_type == "return" else 1.0)
     for fate, share in _FATES:
         drawn -= share
@@ -103,7 +103,7 @@ def _draw_fate(dice: Dice, leg: Leg) -> None:
 
 
 def _routine(seed: int, made: DayDemand, riders: list[Person], group: str) -> None:
-    """Make there-and-back journeys; neighbours with the same hour at the same place share a vehicle."""
+    """Generate round trips; neighbors with the same hour at the same place share a vehicle."""
     by_slot: dict[tuple[str, int], list[Leg]] = {}
     for person in riders:
         dice = Dice(seed, made.date, person.number)
@@ -123,7 +123,7 @@ def _routine(seed: int, made: DayDemand, riders: list[Person], group: str) -> No
                 "chair": person.chair,
                 "shift": str(person.shift),
             }
-        # Chairs a quarter of an hour apart still share a vehicle; the earlier one sets the pace.
+        # Chairs a quarter of an hour apart still share a vehicle; the earlier chair sets the pickup times.
         by_slot.setdefault((centre.id, person.chair_minutes // 30), []).append(there)
         if not back.will_call:
             by_slot.setdefault((f"back {centre.id}", back.pickup_at), []).append(back)
@@ -135,7 +135,7 @@ def _routine(seed: int, made: DayDemand, riders: list[Person], group: str) -> No
 
 
 def _share(legs: list[Leg], size: int) -> list[list[Leg]]:
-    """Group neighbours (by direction from the common place) as long as one vehicle can take them."""
+    """Group neighbors, by direction from the common place, up to the capacity of one vehicle."""
     groups: list[list[Leg]] = []
     for leg in sorted(legs, key=lambda leg: (leg.person.spot.lat, leg.key)):
         last = groups[-1] if groups else []
@@ -167,10 +167,10 @@ def sum_of(legs: list[Leg]) -> Spaces:
 
 
 def _put_on_run(made: DayDemand, legs: list[Leg], *, gather: bool) -> None:
-    """Order the doors, farthest first on the way there, and set pickup times back from the appointment."""
+    """Order the stops, farthest first on the outbound trip, and set pickup times back from the appointment."""
     common = legs[0].destination if gather else legs[0].origin
     if not gather and legs[0].will_call:
-        legs.sort(key=lambda leg: leg.ready_at)  # whoever is ready first boards first
+        legs.sort(key=lambda leg: leg.ready_at)  # riders board in the order in which they are ready
         made.runs.append(Run(legs, gather))
         return
     legs.sort(key=lambda leg: miles_between(leg.person.spot, common.spot), reverse=gather)
@@ -231,7 +231,7 @@ def _discharge(seed: int, made: DayDemand, person: Person, places: Places) -> No
     dice = Dice(seed, made.date, person.number)
     minutes = dice.choice(_DISCHARGE_HOURS) * 60 + 5 * dice.randrange(12)
     if person.crew_of_two:
-        minutes = max(10 * 60, min(15 * 60, minutes))  # two people come by day only
+        minutes = max(10 * 60, min(15 * 60, minutes))  # crews of two work by day only
     leg = discharge_leg(dice, made, person, places, wall(made.date, minutes))
     evening_before = dice.hit(0.35)
     leg.requested_at = (
@@ -243,7 +243,7 @@ def _discharge(seed: int, made: DayDemand, person: Person, places: Places) -> No
 
 
 def discharge_leg(dice: Dice, made: DayDemand, person: Person, places: Places, pickup_at: int, key: str = "") -> Leg:
-    """Make the way home, or to the nursing home, from the nearest hospital, with all its planner says."""
+    """Generate the ride home, or to the nursing home, from a nearby hospital, with the discharge planner's details."""
     hospital = _choose(dice, person, places.of_kind("hospital"))
     unit, room = dice.choice(("4 West", "5 East", "6 North", "7 South", "Observation")), str(dice.randrange(401, 760))
     origin = _at(hospital, unit=unit, room=room)
@@ -256,7 +256,7 @@ def discharge_leg(dice: Dice, made: DayDemand, person: Person, places: Places, p
 
 
 def _discharge_details(dice: Dice, leg: Leg, hospital: Place, unit: str, room: str) -> dict[str, Any]:
-    """All keys of a discharge; the phone of the unit comes from the range for fiction."""
+    """Return all keys of a discharge; the phone of the unit comes from the range for fiction."""
     home = leg.person.lives_at
     receiving = home and {"name": "Admissions desk", "phone": home.phone, "acceptBy": iso(leg.pickup_at + 5 * HOUR)}
     return {
@@ -321,7 +321,7 @@ def _leg(
 
 
 def _back(dice: Dice, made: DayDemand, there: Leg, extra_minutes: int) -> Leg:
-    """Make the return leg: after the treatment or visit, in real minutes, to the next five."""
+    """Generate the return leg: it starts after the treatment or visit, rounded to five minutes."""
     person = there.person
     stays = person.treatment_minutes if there.standing else 0
     back = _leg(dice, made, person, there.service, "return", there.destination, there.origin, there.owner)
@@ -335,7 +335,7 @@ def _back(dice: Dice, made: DayDemand, there: Leg, extra_minutes: int) -> Leg:
 
 
 def _booked_ahead(dice: Dice, leg: Leg) -> None:
-    """Book most rides a week or two ahead, in office hours; some wait for a dispatcher's yes."""
+    """Set the booking time, mostly one or two weeks ahead in office hours; some requests wait for confirmation."""
     days = dice.randrange(8, 16) if dice.hit(0.84) else dice.randrange(1, 7)
     leg.requested_at = wall(leg.day - dt.timedelta(days=days), dice.randrange(8 * 60, 17 * 60))
     if dice.hit(0.07):
@@ -344,7 +344,7 @@ def _booked_ahead(dice: Dice, leg: Leg) -> None:
 
 
 def _choose(dice: Dice, person: Person, places: list[Place]) -> Place:
-    """Choose a place, mostly the nearest one, else one of the nearest three."""
+    """Choose a place: mostly the nearest, else one of the nearest three."""
     near = sorted(places, key=lambda place: miles_between(place.spot, person.spot))
     return near[0] if dice.hit(0.6) else dice.choice(near[:3])
 

@@ -1,4 +1,4 @@
-"""Two companies' drivers and vehicles: who drives what and when, and whose credentials are in order."""
+"""Drivers and vehicles of two providers, who drives which vehicle and when."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from apps.demo.places import Places, Provider, phone
 from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
 from lib.db.bulk_copy import Row, copy_rows
 
-# Per provider: how many of each type; the last wheelchair van of the first one stands in the workshop.
+# Per provider: vehicles of each type; the last wheelchair van of the first provider is in the workshop.
 VEHICLES: Final = (
     {"sedan": 5, "minivan": 4, "stretcher_van": 2, "wheelchair_van": 9},
     {"sedan": 2, "minivan": 3, "stretcher_van": 2, "wheelchair_van": 9},
 )
-# Drivers beyond those with a vehicle of their own, per provider, and what they are.
+# Per provider: further drivers without a vehicle, by role or status.
 OTHERS: Final = (("attendant", "attendant", "pending"), ("attendant", "inactive"))
-SUSPENDED_DAYS_AGO: Final = 3  # the last driver of the second provider, when the license ran out
+SUSPENDED_DAYS_AGO: Final = 3  # the last driver of the second provider, when the license expired
 
 # Name of the configuration -> seats, wheelchairs, stretchers.
 CONFIGS: Final = {
@@ -34,7 +34,7 @@ _MODELS: Final = {
     "wheelchair_van": ("Ford", "Transit 350"),
     "stretcher_van": ("Ram", "ProMaster 2500"),
 }
-# When duties start, in local minutes after midnight; a duty lasts eleven hours, a night eight.
+# Start of duties in local minutes after midnight; a duty lasts eleven hours, a night duty eight.
 _STARTS: Final = (285,) * 8 + (360,) * 6 + (435,) * 6 + (540,) * 4 + (660,) * 6
 _NIGHT: Final = 21 * 60
 
@@ -53,7 +53,7 @@ class Van:
 
 @dataclass(slots=True)
 class Wheel:
-    """A driver as the rest of the demo uses them."""
+    """A driver, as the rest of the demo uses it."""
 
     id: str
     provider: int
@@ -65,12 +65,12 @@ class Wheel:
     qualifications: frozenset[str] = frozenset()
     start: int = 480
     away: frozenset[dt.date] = frozenset()
-    last_day: dt.date | None = None  # the last one with valid credentials
+    last_day: dt.date | None = None  # last day with valid credentials
 
 
 @dataclass(slots=True)
 class Duty:
-    """One driver, one vehicle, one stretch of a day; `free_at` and `at` move along as rides are put on it."""
+    """A driver, a vehicle and a part of a day; `free_at` and `at` advance as rides are assigned."""
 
     id: str
     driver: Wheel
@@ -92,7 +92,7 @@ class Fleet:
 
 
 def make(seed: int, start: int, days: list[dt.date], today: dt.date, places: Places) -> Fleet:
-    """Write drivers, vehicles and leave; credentials and duties come after."""
+    """Create drivers, vehicles and leave; credentials and duties follow later."""
     fleet = Fleet(places.providers, [], [])
     vehicle_rows: list[Row] = []
     for provider, counts in enumerate(VEHICLES):
@@ -118,13 +118,13 @@ def make(seed: int, start: int, days: list[dt.date], today: dt.date, places: Pla
 
 
 def plan_duties(seed: int, days: list[dt.date], fleet: Fleet) -> None:
-    """Decide who works when, once it is known until when whose credentials hold."""
+    """Plan the duties; requires that the drivers' last days with valid credentials are set."""
     for day in days:
         fleet.duties[day] = _duties(seed, day, fleet)
 
 
 def write_shifts(fleet: Fleet) -> int:
-    """Write the duties as shifts; an attendant rides along without one, since a vehicle has one shift at a time."""
+    """Create shifts for the duties; attendants get none, because a vehicle has one shift at a time."""
     return copy_rows(
         Shift,
         [
@@ -195,7 +195,7 @@ def _drivers(seed: int, start: int, days: list[dt.date], today: dt.date, fleet: 
             dice = Dice(seed, "driver", len(fleet.drivers))
             wheel = _wheel(dice, start, provider, part, van)
             if van is not None:
-                # Stretcher vans work by day with a second person; their drivers start at six and at nine.
+                # Stretcher vans run by day with a second person; their drivers start at 6:00 and at 9:00.
                 if van.type == "stretcher_van":
                     wheel.start = 360 if len(fleet.drivers) % 2 else 540
                 elif van in vans[-4:-2]:
@@ -228,7 +228,7 @@ def _wheel(dice: Dice, start: int, provider: int, part: str, van: Van | None) ->
 
 
 def _days_off(dice: Dice, days: list[dt.date]) -> frozenset[dt.date]:
-    """Give about every tenth driver some days of leave inside the period."""
+    """Return the days of leave: about every tenth driver has some inside the period."""
     if not dice.hit(0.1):
         return frozenset()
     first = dice.choice(days)
@@ -310,7 +310,7 @@ def _duties(seed: int, day: dt.date, fleet: Fleet) -> list[Duty]:
 
 
 def _works(number: int, wheel: Wheel, day: dt.date, week: int) -> bool:
-    """All on weekdays, two of three on a Saturday, one in four on a Sunday; crews and nights always."""
+    """True on all weekdays, two of three Saturdays and one of four Sundays; crews and night drivers always work."""
     if day in wheel.away or (wheel.last_day is not None and day > wheel.last_day):
         return False
     if day.weekday() < 5 or wheel.start == _NIGHT:

@@ -1,4 +1,4 @@
-"""Greater Chicago: neighbourhoods, made-up street addresses in them, and how long driving takes by the hour."""
+"""Greater Chicago: neighborhoods, fictional street addresses in them, and driving times by hour."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 from apps.demo.dice import Dice, local
 from apps.rides.rules.timing import ROAD_FACTOR
 
-# Name, postal code, city, latitude and longitude of about the middle.
+# Name, postal code, city, latitude and longitude of the approximate center.
 NEIGHBOURHOODS: Final = (
     ("Near North", "60610", "Chicago", 41.9000, -87.6345),
     ("Lincoln Park", "60614", "Chicago", 41.9214, -87.6513),
@@ -45,7 +45,7 @@ NEIGHBOURHOODS: Final = (
     ("Oak Lawn", "60453", "Oak Lawn", 41.7108, -87.7581),
     ("Evergreen Park", "60805", "Evergreen Park", 41.7206, -87.7017),
 )
-# None of these is a street of the city.
+# None of these streets exists in the city.
 STREETS: Final = (
     "Amberwell Ave", "Birchgrove St", "Candlemere Ave", "Dovecote Ln", "Elderfield Ave", "Foxhollow St", "Gristmill Rd",
     "Hazelcombe Ave", "Ivorydale St", "Juniper Bend Ave", "Kettlebrook St", "Larkmeadow Ave", "Millrace St",
@@ -54,16 +54,16 @@ STREETS: Final = (
 )  # fmt: skip
 
 MILES_PER_DEGREE: Final = 69.05
-# Degrees of longitude shrink with the cosine of the latitude; one value does for a metro area.
+# A degree of longitude shrinks with the cosine of the latitude; one value is enough for a metro area.
 MILES_PER_DEGREE_EAST: Final = MILES_PER_DEGREE * math.cos(math.radians(41.87))
-# Average speed on the road by local hour: empty nights, two rush hours; policy of the demo, not measured.
+# Average driving speed by local hour: empty nights, two rush hours; set for the demo, not measured.
 _MPH: Final = (34, 34, 34, 34, 33, 32, 28, 24, 22, 24, 26, 26, 26, 26, 25, 23, 21, 21, 23, 27, 30, 31, 32, 33)
-STOP_AND_GO_MINUTES: Final = 1.5  # out of a driveway, into a parking space
+STOP_AND_GO_MINUTES: Final = 1.5  # leaving a driveway, parking
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A point with an address."""
+    """Point with an address."""
 
     line1: str
     city: str
@@ -73,13 +73,13 @@ class Spot:
 
 
 def areas_around(place: Spot, count: int) -> list[str]:
-    """Name the neighbourhoods nearest to a place."""
+    """Return the names of the neighborhoods nearest to a place."""
     far = sorted((math.hypot(area[3] - place.lat, (area[4] - place.lng) * 0.745), area[0]) for area in NEIGHBOURHOODS)
     return [name for _, name in far[:count]]
 
 
 def spot(dice: Dice, near: str | None = None) -> Spot:
-    """Make up an address in the neighbourhood `near`, or in any."""
+    """Return a fictional address in the neighborhood `near`, or in any."""
     known = [area for area in NEIGHBOURHOODS if area[0] == near] or NEIGHBOURHOODS
     _, postal_code, city, lat, lng = dice.choice(known)
     number = dice.randrange(100, 8900)
@@ -94,12 +94,12 @@ def spot(dice: Dice, near: str | None = None) -> Spot:
 
 
 def miles_between(one: Spot, other: Spot) -> float:
-    """Estimate road miles: the straight line (flat earth: 0.1 % off over a metro area) times the road factor."""
+    """Estimate road miles: the straight line (flat earth: 0.1 % error over a metro area) times the road factor."""
     north = (one.lat - other.lat) * MILES_PER_DEGREE
     east = (one.lng - other.lng) * MILES_PER_DEGREE_EAST
     return math.sqrt(north * north + east * east) * ROAD_FACTOR
 
 
 def drive_seconds(one: Spot, other: Spot, at: int) -> int:
-    """Estimate a drive that starts at an instant."""
+    """Estimate the seconds of a drive that starts at an instant."""
     return int((miles_between(one, other) / _MPH[local(at).hour] * 60 + STOP_AND_GO_MINUTES) * 60)

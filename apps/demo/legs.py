@@ -1,4 +1,4 @@
-"""What is asked for: one leg of a journey, the trip it belongs to, and the run in which a vehicle drives it."""
+"""Leg of a journey, the trip to which it belongs, and the run in which a vehicle drives it."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class End:
 
 @dataclass(slots=True)
 class Journey:
-    """The legs of one rider on one day; `failed_at` is when an earlier leg ended badly."""
+    """Legs of one rider on one day; `failed_at` is when an earlier leg failed."""
 
     legs: list["Leg"] = field(default_factory=list)
     failed_at: int = 0
@@ -32,10 +32,10 @@ class Journey:
 
 @dataclass(slots=True)
 class Leg:
-    """One ride: what was asked, what becomes of it, and, once driven, when.  Instants are seconds since 1970.
+    """One ride: the request, its planned outcome, and, once driven, its times.  Instants are seconds since 1970.
 
-    `fate` is how it ends when nobody interferes: completed, no_show, cancel_* or unf_*; `freeze` holds a leg of the
-    present moment in a status.
+    `fate` is the outcome unless another event interferes: completed, no_show, cancel_* or unf_*; `freeze` holds a leg
+    of the live scenes in a status.
     """
 
     key: str
@@ -65,14 +65,14 @@ class Leg:
     discharge: dict[str, Any] | None = None
     dialysis: dict[str, Any] | None = None
     sequence: int = 1
-    # The road, once a duty has been found; 0: not reached.
+    # The drive, once a duty is assigned; 0: not reached.
     duty: Duty | None = None
     departed: int = 0
     arrived: int = 0
     boarded: int = 0
     reached: int = 0
     dropped: int = 0
-    left: int = 0  # drove off without the rider
+    left: int = 0  # the vehicle left without the rider
     miles: float = 0.0
 
     @property
@@ -81,13 +81,13 @@ class Leg:
 
     @property
     def due_at(self) -> int:
-        """When the vehicle should be there: a released rider waits from `ready_at`."""
+        """Instant at which the vehicle is due; a released rider waits from `ready_at`."""
         return self.ready_at + 15 * 60 if self.will_call else self.pickup_at
 
 
 @dataclass(slots=True)
 class Run:
-    """Legs driven together.  `gather`: many doors to one place; else one place to many doors."""
+    """Legs driven together.  `gather`: from many addresses to one place; else from one place to many addresses."""
 
     legs: list[Leg]
     gather: bool = True

@@ -1,7 +1,7 @@
-"""The present moment: whatever the hour, some rides are asked for, waiting, on the road and late right now.
+"""Live scenes: at any hour, some rides are requested, waiting, in progress and late at the moment of loading.
 
-A day of dialysis has no ride at three in the night; who opens the demo then should see every status all the same.
-These are discharges, which hospitals have at any hour.
+A day of dialysis has no ride at 3 a.m.; a demo that is opened then shall still show every status.  The live rides are
+discharges, which hospitals have at any hour.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from apps.demo.roads import Plan, able, duties_at
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One ride of the moment, in minutes from now; None: not so far, or not at all."""
+    """One live ride, in minutes from now; None: not reached yet, or never."""
 
     name: str
     pickup: int
@@ -52,7 +52,7 @@ SCENES: Final = (
 
 
 def stage(plan: Plan, now: int, days: dict[object, DayDemand], people: list[Person], places: Places) -> list[Leg]:
-    """Make the rides of the moment with riders who go nowhere else that day, and keep their drivers free for them."""
+    """Create the live rides for riders without another ride that day, and reserve their drivers."""
     made = DayDemand(local(now).date())
     busy = {leg.person.id for day in days.values() for leg in day.legs if abs(leg.pickup_at - now) < DAY}
     idle = [person for person in people if person.id not in busy and not person.crew_of_two]
@@ -80,7 +80,7 @@ def _leg(seed: int, now: int, made: DayDemand, person: Person, places: Places, s
 
 
 def _set_out(plan: Plan, now: int, leg: Leg, scene: Scene, taken: set[str]) -> None:
-    """Send the first driver on duty who fits; without one the ride stays without a driver."""
+    """Send the first suitable driver on duty; if there is none, the ride stays unassigned."""
     assert scene.departs is not None  # noqa: S101 - asked by the caller
     leg.departed = now + scene.departs * MINUTE
     leg.arrived = now + scene.arrives * MINUTE

@@ -1,4 +1,4 @@
-"""The whole demo, loaded in one transaction."""
+"""Loading of the whole demo, in one transaction."""
 
 import datetime as dt
 import gc
@@ -33,7 +33,7 @@ SEED: Final = 60601
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How many days before and after today get rides."""
+    """Days before and after today that get rides."""
 
     past: int = PAST_DAYS
     future: int = FUTURE_DAYS
@@ -46,11 +46,11 @@ def is_loaded() -> bool:
 def ensure(
     *, by: Principal, at: dt.datetime, span: Span = Span(), also: Callable[[dt.datetime, Principal], None] | None = None
 ) -> dict[str, Any]:
-    """Load the demo unless it is there, open its doors unless they are, and answer token and sign-ins.
+    """Load the demo and set up its accounts unless this is done already; return the token and the logins.
 
-    The caller has checked that the database is the embedded one.  Repeating it changes nothing: the clear text is read
-    from var/; when that is lost, the accounts get a new password and there is a new token.  `also` loads
-    what apps above this one have, in the same transaction.
+    The caller has checked that the database is the embedded one.  Idempotent: the clear text is read from var/; if it
+    is lost, the accounts get a new password and there is a new token.  `also` loads the data of higher-level apps in
+    the same transaction.
     """
     if not is_loaded():
         accounts.forget()
@@ -70,10 +70,10 @@ def load(
     span: Span = Span(),
     also: Callable[[dt.datetime, Principal], None] | None = None,
 ) -> Counter[str]:
-    """Write the demo as it stands at `now`; answer the number of rows by table.
+    """Write the demo as of `now`; return the number of rows by table.
 
-    The same moment and seed make the same rows.  The caller has checked that the database is the embedded one.  All is
-    made first and written in one transaction of some seconds, so that nobody sees half of it.
+    The same instant and seed produce the same rows.  The caller has checked that the database is the embedded one.  All
+    rows are built first and written in one transaction of some seconds, so that no reader sees a part of them.
     """
     with _without_collector(), transaction.atomic():
         counts = _load(now, seed, by, span)
@@ -116,7 +116,7 @@ def _load(now: dt.datetime, seed: int, by: Principal, span: Span) -> Counter[str
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Keep Python from searching half a million rows for cycles, over and over, while they are made."""
+    """Disable garbage collection, which would scan half a million new rows for cycles again and again."""
     gc.disable()
     try:
         yield
@@ -125,15 +125,15 @@ def _without_collector() -> Iterator[None]:
 
 
 def _allow_time() -> None:
-    """Let the statements of this transaction take longer than a request may, the checks of keys at its end too."""
+    """Raise the timeouts of this transaction above those of a request, for its deferred foreign key checks too."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '120s'")
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '120s'")
 
 
 def _analyze() -> None:
-    """Tell the planner what is there, before the first page asks."""
-    # Our tables alone: those of the whole server may be locked from its other databases.
+    """Analyze the tables, so that the query planner has statistics before the first page is read."""
+    # Only Carelane's tables: other databases on the server may hold locks on shared tables.
     tables = map(connection.ops.quote_name, connection.introspection.django_table_names(only_existing=True))
     with transaction.atomic(), connection.cursor() as cursor:
         _allow_time()
@@ -143,7 +143,7 @@ def _analyze() -> None:
 def _play(
     seed: int, now: int, days: list[dt.date], vehicles: fleet.Fleet, riders: list[people.Person], known: places.Places
 ) -> tuple[list[Leg], Plan]:
-    """Let all days happen, to the last planned one."""
+    """Simulate all days, up to the last planned one."""
     made: dict[object, demand.DayDemand] = {day: demand.of_day(seed, day, riders, known) for day in days}
     plan = Plan(seed, vehicles)
     moment = live.stage(plan, now, made, riders, known)
@@ -169,7 +169,7 @@ def _tell(seed: int, legs: list[Leg], plan: Plan, cast: Cast) -> Tables:
 
 
 def _trip(seed: int, leg: Leg, cast: Cast, tables: Tables) -> None:
-    """Write the trip of a journey there and back, with the first of its legs."""
+    """Write the trip of a round-trip journey, with the first of its legs."""
     journey = leg.journey
     if len(journey.legs) < 2 or journey.id or leg.requested_at > cast.now:
         return
@@ -188,10 +188,10 @@ def _write(tables: Tables) -> Counter[str]:
         (Milestone, tables.milestones),
         (RideException, tables.exceptions),
         (ExternalId, tables.external_ids),
-        # In the order in which they were recorded, which is the order of the feed.
+        # In the order of recording, which is the order of the feed.
         (Event, sorted(tables.events, key=lambda row: row["id"])),
     ]
     for model, made in rows:
         counts[model._meta.db_table] = copy_rows(model, made)
-    events.take_history()  # the first endpoint to be registered must not hear of all of it
+    events.take_history()  # the first endpoint that is registered must not receive the whole history
     return counts

@@ -1,4 +1,4 @@
-"""Given and family names to make people from, as mixed as the city is."""
+"""Given and family names of demo people, as mixed as the city's population."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a payer wants of a leg on paper, and what drivers forget of it."""
+"""Documentation of a leg that its payer requires, and what drivers forget of it."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ from apps.demo.legs import Leg
 from apps.demo.places import PAYERS
 from apps.rides.rules.documentation import LegDocumentation, missing_documents
 
-FORGOTTEN = 0.018  # share of legs that end with something missing
+FORGOTTEN = 0.018  # share of legs with something missing at the end
 
 
 def of_leg(
     dice: Dice, leg: Leg, odometers: dict[str, float], driver_name: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Make up the columns that boarding fills and those that the delivery fills.
+    """Return the columns that boarding fills and those that the drop-off fills.
 
-    `odometers` holds each vehicle's miles so far and moves along: legs of a vehicle have to come in order of time.
+    `odometers` holds the mileage of each vehicle and is updated: the legs of a vehicle must come in order of time.
     """
     _, rule, signers, odometer, _ = PAYERS[payer_of(leg)]
     forgets = dice.hit(FORGOTTEN)
@@ -59,6 +59,6 @@ def of_leg(
 
 
 def _signatures(leg: Leg, stop: str, at: int, driver: str) -> list[dict[str, str]]:
-    """Let the rider sign, and the driver after it where the payer asks for that."""
+    """Return the rider's signature, and the driver's after it if the payer requires it."""
     names = {"rider": leg.person.name, "driver": driver}
     return [{"signer": signer, "stop": stop, "name": name, "at": iso(at)} for signer, name in names.items() if name]

@@ -1,4 +1,4 @@
-"""Four hundred riders: who they are, where they live, what they need, and what they ride to."""
+"""Four hundred riders: names, homes, needs and destinations."""
 
 import datetime as dt
 import json
@@ -17,13 +17,13 @@ from apps.riders.rules.accommodation import ON_STRETCHER, Spaces, columns, compl
 from lib.db.bulk_copy import Row, copy_rows
 
 RIDERS: Final = 400
-# In the order of their numbers: how many ride to dialysis, to a day program, to therapy; the rest as needed.
+# In the order of the riders' numbers: riders to dialysis, to a day program, to therapy; the rest rides as needed.
 DIALYSIS: Final = 150
 DAY_PROGRAM: Final = 90
 THERAPY: Final = 50
 NEEDS_TWO_PEOPLE_FROM_STEPS: Final = 4
 
-# Mobility of riders in their shares per thousand.
+# Mobility of riders, per mille.
 _MOBILITY: Final = (
     ("ambulatory", 450),
     ("ambulatory_assist", 150),
@@ -35,16 +35,16 @@ _MOBILITY: Final = (
     ("stretcher", 34),
     ("stretcher_bariatric", 5),
 )
-# Local start of the three shifts of a dialysis centre, in minutes after midnight.
+# Local start of the three shifts of a dialysis center, in minutes after midnight.
 SHIFT_STARTS: Final = (6 * 60 + 15, 10 * 60 + 45, 16 * 60 + 45)
 
-# Sittings of a day program: local start in minutes after midnight, and minutes of stay.
+# Sessions of a day program: local start in minutes after midnight, and minutes of stay.
 _PROGRAMS: Final = ((7 * 60 + 45, 345), (9 * 60, 345), (10 * 60 + 15, 330))
 
 
 @dataclass(slots=True)
 class Person:
-    """A rider as the rest of the demo uses them."""
+    """A rider, as the rest of the demo uses it."""
 
     id: str
     number: int
@@ -57,22 +57,22 @@ class Person:
     needs: dict[str, Any]
     needs_json: str
     return_needs_json: str
-    profile: int  # number of the current one
+    profile: int  # number of the current profile
     outbound_spaces: Spaces
     return_spaces: Spaces
     crew_of_two: bool
-    goes_to: Place | None = None  # the centre or program
+    goes_to: Place | None = None  # the center or program
     days: frozenset[int] = frozenset()  # weekdays, Monday is 0
     chair_minutes: int = 0
     treatment_minutes: int = 240
     chair: str = ""
     shift: int = 0
     payer: int = 0  # index
-    order: str = ""  # the standing order of those who ride to dialysis; apps/recurring makes it
+    order: str = ""  # the standing order of dialysis riders, created by apps/recurring
 
 
 def make(seed: int, start: int, today: dt.date, places: Places) -> list[Person]:
-    """Write riders with profiles, external ids and the facilities that may see them."""
+    """Create riders with profiles, external ids and the facilities that may see them."""
     people, rows = [], _Rows([], [], [], [])
     for number in range(RIDERS):
         person = _person(Dice(seed, "rider", number), number, start, today, places, rows)
@@ -146,7 +146,7 @@ def _group(number: int) -> str:
 
 
 def _needs(dice: Dice, group: str) -> dict[str, Any]:
-    """Draw what a rider needs; riders with a routine manage with one helper."""
+    """Draw the rider's needs; riders with a routine need at most one helper."""
     mobility = dice.choices([name for name, _ in _MOBILITY], [share for _, share in _MOBILITY])[0]
     heavy = mobility.endswith("bariatric")
     lying = mobility in ON_STRETCHER
@@ -158,7 +158,7 @@ def _needs(dice: Dice, group: str) -> dict[str, Any]:
     steps = 0 if in_chair or lying else dice.choice((0, 0, 0, 1, 2, 3))
     if group == "general" and not lying and dice.hit(0.07):
         steps = dice.randrange(4, 15)
-    tired = group == "dialysis" and mobility == "ambulatory_assist" and dice.hit(0.4)  # walks in, rolls out
+    tired = group == "dialysis" and mobility == "ambulatory_assist" and dice.hit(0.4)  # walks in, leaves by wheelchair
     walker = mobility == "ambulatory_assist" or (mobility == "ambulatory" and dice.hit(0.2))
     given = {
         "mobility": mobility,
@@ -224,14 +224,14 @@ def _home(dice: Dice, at: Spot, lives_at: Place | None, needs: dict[str, Any]) -
 
 
 def _centre(dice: Dice, group: str, number: int, places: Places) -> Place | None:
-    """Choose where a rider with a routine goes; the home is looked for around it."""
+    """Choose the regular destination of a rider; the home address is drawn near it."""
     kind = {"dialysis": "dialysis", "day_program": "adult_day", "therapy": "rehab"}.get(group)
     known = places.of_kind(kind) if kind else []
     return known[number % len(known)] if known and dice.hit(0.97) else dice.choice(known) if known else None
 
 
 def _routine(dice: Dice, person: Person) -> None:
-    """Give a rider with a routine its days and hours."""
+    """Set days and hours of a rider with a routine."""
     if person.goes_to is None:
         return
     if person.group == "dialysis":
@@ -255,7 +255,7 @@ def _rider_row(
     age = max(19, min(97, round(dice.gauss(68, 13))))
     known_since = start - dice.randrange(10, 700) * DAY
     consent = dice.choices(("granted", "denied", "unknown"), (62, 10, 28))[0]
-    # The encrypted columns are written through their properties: the row's id is part of the seal.
+    # Encrypted columns are written through their properties: the row's id is part of the encryption context.
     encrypted = Rider(id=UUID(person.id))
     encrypted.medicaid_id = f"{dice.randrange(100_000_000, 999_999_999)}" if person.payer == 0 else ""
     encrypted.member_id = f"LMA{dice.randrange(1_000_000, 9_999_999)}" if person.payer == 1 else ""
@@ -308,7 +308,7 @@ def _profile_rows(dice: Dice, person: Person, start: int) -> list[Row]:
 
 
 def _memberships(dice: Dice, person: Person, places: Places, start: int, rows: _Rows) -> None:
-    """Let every place that books for the rider see them, and give the rider a number at the hospital's records."""
+    """Give the rider a membership at every place that books for them, and a record number at the hospital."""
     hospitals = sorted(places.of_kind("hospital"), key=lambda place: miles_between(place.spot, person.spot))
     seen_by = {hospitals[0].id, *(place.id for place in (person.goes_to, person.lives_at) if place)}
     rows.memberships.extend(

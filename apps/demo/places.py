@@ -1,4 +1,4 @@
-"""Who takes part: hospitals, dialysis centres, nursing facilities, clinics, transport providers, payers."""
+"""Participants: hospitals, dialysis centers, nursing facilities, clinics, transport providers, payers."""
 
 import datetime as dt
 import json
@@ -21,7 +21,7 @@ from apps.organizations.models import (
 from apps.organizations.rules.stops import normal
 from lib.db.bulk_copy import copy_rows
 
-# Kind, name, neighbourhood, letter on claims, entrances.
+# Kind, name, neighborhood, letter on claims, entrances.
 FACILITIES: Final = (
     ("hospital", "St. Brigid Medical Center", "Near North", "H", ("Main lobby", "Patient tower", "Discharge lounge")),
     ("hospital", "Prairie Mercy Hospital", "Little Village", "H", ("Main lobby", "West pavilion")),
@@ -54,7 +54,7 @@ PROVIDERS: Final = (
     ("Lakeshore Medical Transit", "Humboldt Park", "+13125550110"),
     ("Prairie Path Mobility", "Bridgeport", "+13125550120"),
 )
-# Name, where is signed, who signs, odometer asked for, authorization asked for.
+# Name, stops with a signature, signers, odometer required, authorization required.
 PAYERS: Final = (
     ("Illinois Prairie Medicaid (demo)", "both", "both", True, False),
     ("Lakeland Medicare Advantage (demo)", "dropoff", "any", False, True),
@@ -79,7 +79,7 @@ _CONTACTS: Final = {
 
 @dataclass(slots=True)
 class Place:
-    """A facility as the rest of the demo uses it: where it is, its doors, and its stop as JSON text."""
+    """A facility, as the rest of the demo uses it: position, entrances, and its stop as JSON text."""
 
     id: str
     kind: str
@@ -91,7 +91,7 @@ class Place:
     stop_json: str = ""
 
     def stop_with(self, details: dict[str, str]) -> str:
-        """Write the stop with a unit, a room or another door."""
+        """Return the stop as JSON text with a unit, a room or another entrance."""
         return json.dumps({**self.stop, **details})
 
 
@@ -114,12 +114,12 @@ class Places:
 
 
 def phone(number: int) -> str:
-    """Give one of the hundred numbers of the area that are kept for fiction (555-0100 to 555-0199)."""
+    """Return one of the area's hundred numbers that are reserved for fiction (555-0100 to 555-0199)."""
     return f"+1312555{100 + number % 100:04}"
 
 
 def make(seed: int, start: int) -> Places:
-    """Write facilities with doors and contacts, providers with bases, and payers, as of the instant `start`."""
+    """Create facilities with entrances and contacts, providers with bases, and payers, as of the instant `start`."""
     dice = Dice(seed, "places")
     policy = dice.id_at(start)
     copy_rows(EscalationPolicy, [{"id": policy, "name": "Discharge ladder", "step_minutes": [0, 15, 30, 45, 60]}])
@@ -139,7 +139,7 @@ def make(seed: int, start: int) -> Places:
 
 
 def add_holiday(seed: int, places: Places, today: dt.date, start: int) -> None:
-    """Let one dialysis centre see its Thanksgiving patients the day before, an hour early."""
+    """Move the Thanksgiving patients of one dialysis center to the day before, an hour earlier."""
     november = dt.date(today.year + (today > dt.date(today.year, 11, 28)), 11, 1)
     thanksgiving = november + dt.timedelta(days=(3 - november.weekday()) % 7 + 21)
     dice = Dice(seed, "holiday")

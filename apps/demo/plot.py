@@ -1,4 +1,4 @@
-"""The steps that the lives of rides are laid out from: booking, assigning, endings, and who looks at what failed."""
+"""Building blocks of a ride's plot: booking, assignment, outcomes, and the handling of exceptions."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ Step = tuple[int, int, Callable[[], None]]
 
 
 class Plot:
-    """Lays out the steps of one ride."""
+    """Schedule of the steps of one ride."""
 
     def __init__(self, story: Story, stand_in: StandIn) -> None:
         self.story, self.leg, self.cast, self.dice = story, story.leg, story.cast, story.dice
@@ -37,7 +37,7 @@ class Plot:
         self.in_time = not self.leg.arrived or self.leg.arrived <= self.promised_by()
 
     def at(self, second: int, step: Callable[[], None]) -> None:
-        """Take a step at an instant; steps of one instant keep their order."""
+        """Add a step at an instant; steps of one instant run in the order in which they were added."""
         self.steps.append((second, len(self.steps), step))
 
     def promised_by(self) -> int:
@@ -60,18 +60,18 @@ class Plot:
             self.at(leg.confirmed_at, partial(story.confirm, leg.confirmed_at))
 
     def while_open(self, step: Callable[[], None]) -> None:
-        """Take a step that only makes sense before the vehicle sets out."""
+        """Run a step only if the vehicle has not departed."""
         if self.story.status in (_S.REQUESTED, _S.SCHEDULED, _S.ASSIGNED):
             step()
 
     def reporter(self) -> None:
-        """Choose who tells of the road: nearly always the driver's phone."""
+        """Choose who reports milestones: nearly always the driver's phone."""
         story = self.story
         story.source = self.dice.choices(("driver_app", "dispatcher_manual", "integration"), (93, 5, 2))[0]
         story.reporter = self.cast.dispatcher if story.source == "dispatcher_manual" else self.cast.driver_app
 
     def lag(self) -> int:
-        """Say how long a report takes to arrive: seconds, or minutes where the phone had no signal."""
+        """Return the delay of a report: seconds, or minutes if the phone had no signal."""
         if self.leg.freeze:
             return 5
         return self.dice.randrange(3, 26) * MINUTE if self.dice.hit(0.03) else self.dice.randrange(1, 20)
@@ -87,14 +87,14 @@ class Plot:
         return self.leg.confirmed_at or self.leg.requested_at
 
     def plan_time(self, latest: int) -> int:
-        """When a driver is put on it: in the afternoon two days before, or soon after a booking at short notice."""
+        """Return when a driver is assigned: the afternoon two days before, or soon after a short-notice booking."""
         planned = wall(self.leg.day, 13 * 60) - 48 * HOUR + self.dice.randrange(4 * 3600)
         if planned < self.scheduled_at:
             planned = self.scheduled_at + self.dice.randrange(4, 22) * MINUTE
         return max(self.scheduled_at + 30, min(planned, latest))
 
     def assign(self, duty: Duty, latest: int) -> None:
-        """Put the pair on the ride by `latest`; now and then after an offer declined, or after another pair."""
+        """Assign driver and vehicle by `latest`; sometimes after a declined offer, or in place of another pair."""
         story, dice, dispatcher = self.story, self.dice, self.cast.dispatcher
         at = self.plan_time(latest)
         if self.leg.will_call and dice.hit(0.45) and self.leg.ready_at + 3 * MINUTE < latest:
@@ -118,7 +118,7 @@ class Plot:
         self.at(at, partial(story.assign, at, duty, "manual", dispatcher))
 
     def fail(self, at: int, *, note: str = "") -> None:
-        """End the ride unfulfilled, and let a person close what that opens."""
+        """End the ride unfulfilled, and let a person close the exception that this opens."""
         code = _FAILURES[self.leg.fate]
         self.at(at, partial(self._fail, at, code, note))
         self.looked_at(_X.RIDE_UNFULFILLED, at, 20)

@@ -1,7 +1,7 @@
-"""Who drives which run, and how it went: a dispatcher's greedy plan, then a day on real roads.
+"""Assignment of runs to drivers, and their simulated course: a greedy plan, then a day with real traffic.
 
-Runs are taken in the order in which they start.  Each goes to the driver on duty who fits and gets there with the least
-lateness and empty driving; the driver is then taken until the run is over, so that nobody is in two places.
+Runs are assigned in the order of their start.  Each goes to the suitable driver on duty with the least lateness and
+empty driving; the driver is busy until the run ends, so that no driver is in two places.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from apps.demo.geography import Spot, drive_seconds, miles_between
 from apps.demo.legs import Leg, Run
 from apps.riders.rules.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER, Spaces
 
-# How late a plan may be before the dispatcher looks for somebody else, and before there is nobody.
+# Lateness of a plan above which the dispatcher looks for another driver, and above which no driver is possible.
 TOLERATED: Final = (5 * MINUTE, 35 * MINUTE)
 TOLERATED_WILL_CALL: Final = (25 * MINUTE, 50 * MINUTE)
 TURNED_AWAY_FROM: Final = frozenset({"unf_given_back", "unf_no_driver", "cancel_advance", "cancel_same_day"})
@@ -23,7 +23,7 @@ TURNED_AWAY_FROM: Final = frozenset({"unf_given_back", "unf_no_driver", "cancel_
 
 @dataclass(slots=True)
 class Plan:
-    """The state of the planning: duties by local day and what is kept free for the present moment."""
+    """State of the planning: duties by local day and the drivers reserved for the live scenes."""
 
     seed: int
     fleet: Fleet
@@ -32,7 +32,7 @@ class Plan:
 
 
 def drive(plan: Plan, runs: list[Run]) -> None:
-    """Give each run a duty and let it happen; legs nobody can take get the fate `unf_no_driver`."""
+    """Assign each run to a duty and simulate it; legs without a possible driver get the fate `unf_no_driver`."""
     for run in sorted(runs, key=lambda run: (run.starts, run.legs[0].key)):
         _drive_run(plan, run)
 
@@ -64,7 +64,7 @@ def _drive_run(plan: Plan, run: Run) -> None:
 
 
 def _still_wanted(plan: Plan, leg: Leg) -> bool:
-    """Whether a vehicle has to come; a return leg is mostly cancelled when the way there failed."""
+    """True if a vehicle has to come; a return leg is mostly cancelled if the outbound leg failed."""
     failed_at = leg.journey.failed_at
     if leg.sequence > 1 and failed_at and leg.fate not in TURNED_AWAY_FROM:
         dice = Dice(plan.seed, "held", leg.key)
@@ -86,7 +86,7 @@ def _note_failure(leg: Leg) -> None:
 
 
 def duties_at(plan: Plan, second: int) -> list[Duty]:
-    """List the duties of the local day and, early in the morning, of the night before."""
+    """Return the duties of the local day and, early in the morning, of the night before."""
     moment = local(second)
     known = plan.fleet.duties.get(moment.date(), [])
     if moment.hour < 6:
@@ -95,7 +95,7 @@ def duties_at(plan: Plan, second: int) -> list[Duty]:
 
 
 def able(plan: Plan, leg: Leg, duty: Duty) -> bool:
-    """Whether driver, crew and vehicle may take the rider by the hard checks."""
+    """True if driver, crew and vehicle pass the hard checks for the rider."""
     key = (leg.person.id, leg.leg_type, duty.van.id)
     if key not in plan.fits:
         plan.fits[key] = _fits(leg, duty)
@@ -117,7 +117,7 @@ def _fits(leg: Leg, duty: Duty) -> bool:
 
 
 def _best(plan: Plan, run: Run) -> list[Duty]:
-    """Rank the duties that can take the run: lateness first, then empty driving, then too good a vehicle."""
+    """Return the up to three best duties: least lateness, then empty driving, then the plainest sufficient vehicle."""
     first = run.legs[0]
     due = run.starts
     wanted = sum_of(run.legs)
@@ -148,7 +148,7 @@ def _holds(duty: Duty, wanted: Spaces) -> bool:
 
 
 def _length(run: Run, at: int) -> int:
-    """Estimate a run from the first door to the last."""
+    """Estimate the length of a run from the first stop to the last."""
     stops = _stops(run)
     length = sum(drive_seconds(one, other, at) for one, other in pairwise(stops))
     loading: int = sum(2 * leg.person.needs["loadMinutes"] * MINUTE for leg in run.legs)
@@ -162,7 +162,7 @@ def _stops(run: Run) -> list[Spot]:
 
 
 def _happen(seed: int, run: Run, duty: Duty) -> None:
-    """Let the run happen on roads that are not as planned; sets the instants of its legs and frees the duty."""
+    """Simulate the run with real traffic; sets the instants of its legs and frees the duty."""
     dice = Dice(seed, "road", run.legs[0].key)
     traffic = max(0.82, dice.gauss(1.0, 0.12)) * (dice.uniform(1.5, 2.6) if dice.hit(0.035) else 1.0)
     clock, at = duty.free_at, duty.at
@@ -184,9 +184,9 @@ def _happen(seed: int, run: Run, duty: Duty) -> None:
 
 
 def _fetch(dice: Dice, leg: Leg, clock: int, at: Spot, traffic: float, beside: Leg | None) -> tuple[int, Spot]:
-    """Drive to one door and, mostly, take the rider aboard; answer where and when the vehicle is then.
+    """Drive to one stop and, in most cases, let the rider board; return where and when the vehicle is then.
 
-    `beside` is a leg just met at the same door: the vehicle came once for both.
+    `beside` is a leg just met at the same address: the vehicle came once for both.
     """
     due = leg.due_at
     journey = drive_seconds(at, leg.origin.spot, clock) if at is not leg.origin.spot else 0
@@ -205,7 +205,7 @@ def _fetch(dice: Dice, leg: Leg, clock: int, at: Spot, traffic: float, beside: L
         leg.departed, leg.arrived = beside.departed, beside.arrived
     promised_by = leg.ready_at + 60 * MINUTE if leg.will_call else leg.window_ends
     since = leg.arrived if leg.will_call else max(leg.arrived, leg.pickup_at)
-    since = max(since, clock)  # others may be boarding meanwhile
+    since = max(since, clock)  # other riders may be boarding meanwhile
     if leg.fate == "no_show" and leg.arrived > promised_by:
         leg.fate = "unf_rider_left"
     if leg.fate == "no_show":
@@ -225,7 +225,7 @@ def _fetch(dice: Dice, leg: Leg, clock: int, at: Spot, traffic: float, beside: L
 
 
 def _wait_minutes(leg: Leg) -> int:
-    """How long a driver waits before a no-show (apps/rides/rules/guards.py has the rule)."""
+    """Return the minutes that a driver waits before a no-show; apps/rides/rules/guards.py defines the rule."""
     if leg.will_call or leg.service == "hospital_discharge":
         return 15
     return 10 if leg.origin.place is not None else 5

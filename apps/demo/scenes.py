@@ -1,7 +1,7 @@
-"""What happens to a ride, in order, and how far it has come by now.
+"""Events of a ride in order of time, up to the present.
 
-The steps of a ride are laid out for its whole life and then told up to the present moment: yesterday's rides have
-ended, today's stand in every status, tomorrow's wait.
+The steps of a ride are scheduled for its whole life cycle and run up to the present instant: yesterday's rides have
+ended, today's are in every status, tomorrow's wait.
 """
 
 from functools import partial
@@ -25,7 +25,7 @@ _NO_SHOW_AT_FACILITY: Final = (
     ("not_found_at_facility", 38), ("not_ready_wait_exceeded", 42), ("rider_already_left", 20),
 )  # fmt: skip
 _READY_SOURCES: Final = ("facility_portal", "facility_portal", "phone", "api", "api")
-# What comes to light when a ride is judged again after a change, by which change, and what it is about.
+# Exceptions found when a ride is evaluated again after a change: type, the change, and the violated check.
 _JUDGED_AGAIN: Final = (
     (_X.ACCOMMODATION_MISMATCH, "accommodation_change", "VEHICLE_NOT_SUITABLE"),
     (_X.CREDENTIAL_LAPSE, "amend", "CREDENTIAL_INVALID"),
@@ -33,7 +33,7 @@ _JUDGED_AGAIN: Final = (
 
 
 def tell(seed: int, leg: Leg, cast: Cast, tables: Tables, stand_in: StandIn) -> None:
-    """Write one ride's rows as they stand now; nothing when it has not been asked for yet."""
+    """Write the rows of one ride as of now; none if the ride has not been requested yet."""
     if leg.requested_at > cast.now:
         return
     story = Story(leg, cast, tables, Dice(seed, "story", leg.key))
@@ -63,7 +63,7 @@ def _lay_out(plot: Plot) -> None:
 
 
 def _driven(plot: Plot, duty: Duty) -> None:
-    """Tell a ride whose vehicle set out, or will."""
+    """Schedule a ride whose vehicle departed, or will depart."""
     leg, story = plot.leg, plot.story
     plot.reporter()
     plot.assign(duty, leg.departed - 2 * MINUTE)
@@ -97,7 +97,7 @@ def _driven(plot: Plot, duty: Duty) -> None:
 
 
 def _ride_along(plot: Plot, duty: Duty, lag: int) -> None:
-    """Board, ride, and be delivered, or be handed to an ambulance on the way."""
+    """Board, ride, and be dropped off, or be handed over to an ambulance on the way."""
     leg, story = plot.leg, plot.story
     since = leg.arrived if leg.will_call else max(leg.arrived, leg.pickup_at)
     limit = since + lag + (16 if leg.will_call or leg.discharge else 11) * MINUTE
@@ -119,7 +119,7 @@ def _ride_along(plot: Plot, duty: Duty, lag: int) -> None:
 
 
 def _corrected_by_hand(plot: Plot, lag: int) -> None:
-    """Let the phone report the arrival a minute early, and a dispatcher set it right."""
+    """Let the phone report the arrival a minute early, and a dispatcher correct it."""
     leg, story, by = plot.leg, plot.story, plot.cast.dispatcher
     first, second = leg.reached + lag, leg.reached + lag + 90
     plot.at(first, partial(story.reach, first, leg.reached - 60, source=story.source, by=story.reporter))
@@ -152,7 +152,7 @@ def _no_show(plot: Plot, lag: int) -> None:
 
 
 def _called_off(plot: Plot) -> None:
-    """Tell a ride that is cancelled before anybody sets out, with a driver put on it in the meantime or not."""
+    """Schedule a ride that is cancelled before departure, with or without a driver assigned in the meantime."""
     leg, story = plot.leg, plot.story
     at = max(leg.decided_at, plot.scheduled_at + 5 * MINUTE)
     planned = plot.plan_time(at)
@@ -164,7 +164,7 @@ def _called_off(plot: Plot) -> None:
 
 
 def _given_back(plot: Plot) -> None:
-    """Tell a ride whose driver gave it back too late for anybody else."""
+    """Schedule a ride whose driver gave it back too late for another driver."""
     leg, story = plot.leg, plot.story
     duty = plot.stand_in(leg, plot.dice)
     back = leg.due_at - plot.dice.randrange(40, 150) * MINUTE
@@ -177,7 +177,7 @@ def _given_back(plot: Plot) -> None:
 
 
 def _nobody(plot: Plot) -> None:
-    """Tell a ride that nobody can take: it warns a day ahead, alarms two hours ahead, and ends unfulfilled."""
+    """Schedule a ride without an available driver: warning a day ahead, alarm two hours ahead, then unfulfilled."""
     leg, story = plot.leg, plot.story
     if leg.fate == "unf_no_driver":
         warned = max(plot.scheduled_at + 15 * MINUTE, leg.due_at - DAY)
@@ -194,7 +194,7 @@ def _nobody(plot: Plot) -> None:
 
 
 def _release(plot: Plot, cast: Cast) -> None:
-    """Let the facility say ready; now and then it takes that back and says it again."""
+    """Release the ride by the facility; sometimes the release is withdrawn and repeated."""
     leg, story, dice = plot.leg, plot.story, plot.dice
     if not leg.will_call or not leg.ready_at:
         return
@@ -235,7 +235,7 @@ def _late(plot: Plot) -> None:
 
 
 def _judged_again(plot: Plot) -> None:
-    """Let a change bring out a flaw in a plan a few hours ahead, now and then; it is mended in time."""
+    """Sometimes let a change open a conflict in a plan a few hours ahead; it is resolved in time."""
     if plot.leg.freeze or not plot.dice.hit(0.006):
         return
     story, (type_, rule, violation) = plot.story, plot.dice.choice(_JUDGED_AGAIN)
@@ -249,7 +249,7 @@ def _judged_again(plot: Plot) -> None:
 
 
 def _held(plot: Plot) -> None:
-    """Hold the way back for a decision when the way there ends badly; a person decides."""
+    """Hold the return trip for a decision if the outbound leg failed; a person decides."""
     leg, story = plot.leg, plot.story
     failed_at = leg.journey.failed_at
     outbound = leg.journey.legs[0]

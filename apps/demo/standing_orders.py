@@ -1,7 +1,7 @@
-"""Standing orders of the demo: those behind its rides to dialysis, and what people arranged with some of them.
+"""Standing orders of the demo: the orders behind its dialysis rides, and typical changes to some of them.
 
-The rides of some weeks are there already, each with the id of its order and the name of its day; the orders are read
-off them.  What is arranged goes through the services, as anywhere.
+The rides are already loaded, each with the id of its order and its pattern date; the orders are derived from them.
+Holds, skips and changes go through the services, as for real users.
 """
 
 import datetime as dt
@@ -37,9 +37,9 @@ _LEDGER: Final = """
 
 
 def load(at: dt.datetime, by: Principal) -> None:
-    """Write the orders of the rides that name one, let people arrange what they do, and book their horizon.
+    """Create the orders of the rides that refer to one, apply the typical changes, and book their horizon.
 
-    In the transaction that loads the rides.
+    Runs in the transaction that loads the rides.
     """
     made = _orders(at)
     orders = [order for order, _ in made]
@@ -49,11 +49,11 @@ def load(at: dt.datetime, by: Principal) -> None:
     _arrange(orders, by=by, at=at)
     generate_rides.generate(by=by, at=at)
     order_monitor.check_orders(by=by, at=at)
-    events.take_history()  # the first endpoint to be registered must not hear of all of it
+    events.take_history()  # the first endpoint that is registered must not receive the whole history
 
 
 def _orders(at: dt.datetime) -> list[tuple[StandingOrder, Terms]]:
-    """Read each order off its latest way there, and when it began off the first one."""
+    """Derive each order from its latest outbound ride, and its start from the first ride."""
     rides = Ride.objects.filter(standing_order_id__isnull=False, leg_type="outbound")
     begun = dict(rides.values_list("standing_order_id").annotate(Min("service_date")))
     latest = rides.order_by("standing_order_id", "-pickup_at").distinct("standing_order_id").select_related("facility")
@@ -101,7 +101,7 @@ def _order(ride: Ride, start_date: dt.date, at: dt.datetime) -> tuple[StandingOr
 
 
 def _arrange(orders: list[StandingOrder], *, by: Principal, at: dt.datetime) -> None:
-    """Let one of each thing happen that people arrange, each with another rider."""
+    """Apply one change of each kind, each to another rider's order."""
     today = timing.local_day(at, orders[0].timezone)
     _close_a_day(orders, today, by=by, at=at)
     patients = iter(orders)
@@ -120,7 +120,7 @@ def _arrange(orders: list[StandingOrder], *, by: Principal, at: dt.datetime) -> 
 
 
 def _close_a_day(orders: list[StandingOrder], today: dt.date, *, by: Principal, at: dt.datetime) -> None:
-    """Move a day of two centres, three weeks ahead: one is in force, the other waits for somebody to look at it."""
+    """Move a day of two centers, three weeks ahead: one shift is applied, the other waits for review."""
     centres = sorted({order.facility_id for order in orders})
     monday = today + (21 - today.weekday()) * _DAY
     for number, centre in enumerate(centres[-2:]):
@@ -131,7 +131,7 @@ def _close_a_day(orders: list[StandingOrder], today: dt.date, *, by: Principal, 
 
 
 def _dates(order: StandingOrder, today: dt.date) -> list[dt.date]:
-    """List the days of an order in the two weeks to come."""
+    """Return the days of an order in the next two weeks."""
     terms = Terms.objects.get(standing_order=order)
     coming = (today + number * _DAY for number in range(1, 15))
     return [day for day in coming if day.weekday() in terms.days_of_week]

@@ -1,7 +1,7 @@
-"""The rows of one ride, written step by step as the services would have written them.
+"""Rows of one ride, written step by step as the services would have written them.
 
-Each verb is one step of lifecycle.py or one thing beside it; a step takes the next version and leaves its event.  The
-verbs only ever move forward in time: whoever tells the story stops at the present moment.
+Each method is one transition of lifecycle.py or one related change; a step takes the next version and records its
+event.  Calls must be in order of time; the caller stops at the present instant.
 """
 
 from collections.abc import Collection
@@ -34,7 +34,8 @@ _MILESTONE_COLUMNS: Final = {
     "arrived_dropoff": "arrived_dropoff_at",
     "dropped_off": "dropped_off_at",
 }
-# What an ended ride can no longer suffer from: all but what a person closes, and what is owed on paper.
+# Exceptions that no longer apply to an ended ride.  Those that a person closes, missing documents or milestones, and
+# address problems stay open.
 MOOT_AT_THE_END: Final = (
     frozenset(ExceptionType)
     - PERSON_ONLY
@@ -44,7 +45,7 @@ MOOT_AT_THE_END: Final = (
 
 @dataclass(slots=True)
 class Cast:
-    """Who acts, as events name them, and the ids that rows point to."""
+    """Actors, as events name them, and ids that rows refer to."""
 
     now: int
     fleet: Fleet
@@ -60,7 +61,7 @@ class Cast:
 
 @dataclass(slots=True)
 class Tables:
-    """The rows made so far."""
+    """Rows created so far."""
 
     rides: list[dict[str, Any]] = field(default_factory=list)
     trips: list[dict[str, Any]] = field(default_factory=list)
@@ -72,7 +73,7 @@ class Tables:
 
 
 class Story:
-    """One ride under way through its life."""
+    """A ride in progress through its life cycle."""
 
     def __init__(self, leg: Leg, cast: Cast, tables: Tables, dice: Dice) -> None:
         self.leg, self.cast, self.tables, self.dice = leg, cast, tables, dice
@@ -103,7 +104,7 @@ class Story:
         self.settle({ExceptionType.UNCONFIRMED_REQUEST}, at, self.cast.dispatcher, "recovered_on_time")
 
     def assign(self, at: int, duty: Duty, method: str, by: str) -> None:
-        """Put the pair on the ride; in the place of another pair where there is one."""
+        """Assign driver and vehicle; replaces an earlier pair."""
         left, before = self._named(), self.provider
         if self.assignment is not None:
             self._end_assignment("superseded", at, "reassign")
@@ -128,7 +129,7 @@ class Story:
             self.open(ExceptionType.DRIVER_RELEASED_LATE, at, "T09", by=by, details={"reasonCode": reason})
 
     def offer(self, at: int, duty: Duty) -> None:
-        """Ask a driver, who is no employee, whether they take the ride."""
+        """Offer the ride to a driver who is not an employee."""
         row = self._assignment_row(at, duty, "manual", self.cast.dispatcher)
         self.asked = row | {"status": "offered", "respond_by": at + 900, "responded_at": None}
         self.tables.assignments.append(self.asked)
@@ -137,7 +138,7 @@ class Story:
         self.tell("ride.driver_offered", at, self.cast.dispatcher, data=data, provider=row["provider_id"])
 
     def decline(self, at: int) -> None:
-        """Let the driver who was asked say no; the dispatcher hears of it."""
+        """Decline the offer for the driver, which opens an exception for the dispatcher."""
         self.asked |= {"status": "declined", "responded_at": at, "ended_at": at, "decline_reason": "Too far away",
                        "end_reason": "declined"}  # fmt: skip
         details = {"assignmentId": self.asked["id"], "driverId": self.asked["driver_id"]}
@@ -166,7 +167,7 @@ class Story:
         self._move(RideStatus.EN_ROUTE, "ride.driver_en_route", at, self.reporter, occurred=occurred)
 
     def arrive(self, at: int, occurred: int, *, in_time: bool, off: int = 0) -> None:
-        """Report the arrival at the pickup; `off` meters from it, where the address is a problem."""
+        """Report the arrival at the pickup; `off` is the distance in meters, used for an address problem."""
         skipped = self.status == RideStatus.ASSIGNED
         self.row["eta_pickup_at"] = None
         self.milestone("arrived_pickup", at, occurred, off=off)
@@ -195,7 +196,7 @@ class Story:
         self.tell("ride.updated", at, self.reporter, occurred=occurred, data=data)
 
     def reach(self, at: int, occurred: int, *, source: str, by: str, edited: bool = False) -> None:
-        """Report the arrival at the drop-off on its own; a second word voids the first."""
+        """Report the arrival at the drop-off as a separate milestone; an edited report voids the first."""
         if edited:
             self._void("arrived_dropoff")
         self.milestone("arrived_dropoff", at, occurred, source=source, by=by, edited=edited)
@@ -228,7 +229,7 @@ class Story:
         self, type_: ExceptionType, at: int, rule: str, *, by: str = "system",
         severity: ExceptionSeverity | None = None, due: int | None = None, details: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        """Open an exception, or sharpen the one that is open: plots only ever raise it."""
+        """Open an exception, or raise the severity of an open one; plots never lower it."""
         wanted = severity or DEFAULT_SEVERITY[type_]
         row = self.unsettled.get(type_)
         if row is None:
@@ -262,14 +263,14 @@ class Story:
         self.settle({ExceptionType.MISSING_DOCUMENTATION}, at, self.cast.dispatcher, "recovered_late")
 
     def settle_all(self, at: int, by: str, code: str) -> None:
-        """Resolve what an ended ride can no longer suffer from."""
+        """Resolve the exceptions that no longer apply to an ended ride."""
         self.settle(MOOT_AT_THE_END, at, by, code)
 
     def milestone(
         self, type_: str, at: int, occurred: int, *, source: str = "", by: str = "", edited: bool = False,
         contacted: str = "", note: str = "", off: int = 0,
     ) -> None:  # fmt: skip
-        """Write one moment, with a position where a phone reported it: `off` meters from the stop, 0 for near it."""
+        """Record a milestone, with a position if a phone reported it: `off` meters from the stop, 0 for near it."""
         source = source or self.source
         row = {
             "id": self.dice.id_at(at), "ride_id": self.id, "type": type_, "occurred_at": occurred, "recorded_at": at,
@@ -289,7 +290,7 @@ class Story:
         self, type_: str, at: int, by: str, *, occurred: int = 0, data: dict[str, Any] | None = None,
         was: RideStatus | str | None = "same", provider: str | None = None,
     ) -> None:  # fmt: skip
-        """Record one event, and take the version it stands for."""
+        """Record an event with the next version of the ride."""
         self.version += 1
         self.recorded_at = at
         self.tables.events.append(
@@ -317,7 +318,7 @@ class Story:
         )
 
     def close(self) -> None:
-        """Hand the ride's row over, with the counters of its exceptions."""
+        """Append the finished row of the ride, with its exception counters."""
         severities = [ExceptionSeverity(row["severity"]) for row in self.unsettled.values()]
         worst = max(severities, key=SEVERITY_RANK.__getitem__).value if severities else ""
         self.row |= {"status": self.status.value, "version": self.version, "updated_at": self.recorded_at,
@@ -326,7 +327,7 @@ class Story:
         self.tables.rides.append(self.row)
 
     def _next_check_at(self) -> int | None:
-        """Let the clock look at once at all but the rides that it has nothing to say of."""
+        """Return now for rides that the exception monitor has to check (open, or lacking documentation); else None."""
         owes_documentation = self.status == RideStatus.COMPLETED and self.row.get("missing_documents")
         return self.cast.now if self.status in OPEN or owes_documentation else None
 
@@ -375,12 +376,12 @@ class Story:
         self.assignment = None
 
     def _named(self) -> dict[str, Any]:
-        """Name who is on the ride, as the events of assignments do."""
+        """Return the ids of assignment, driver and vehicle, as events of assignments name them."""
         named = ("assignmentId", "assignment_id"), ("driverId", "driver_id"), ("vehicleId", "vehicle_id")
         return {key: self.row.get(column) for key, column in named}
 
 
 def _of_exception(row: dict[str, Any]) -> dict[str, Any]:
-    """Show an exception as its events carry it."""
+    """Return an exception as its events contain it."""
     due = iso(row["due_at"]) if row["due_at"] else None
     return {"exception": {key: row[key] for key in ("id", "type", "severity", "status")} | {"dueAt": due}}
