@@ -51,5 +51,5 @@ def purge() -> None:
 
 
 def _now() -> datetime:
-    """Read the clock of the database, which leases use, whatever the clock of this machine says."""
+    """Read the clock of the database, which leases use, regardless of this machine's clock."""
     return delivery.DatabaseClock()()

@@ -124,7 +124,7 @@ def remove(server: Server, name: str) -> None:
 def host_keys(host: str, port: int, rules: Rules, *, seconds: float = 10) -> list[HostKey]:
     """Return a server's host keys, the preferred one first; takes `seconds` at most.
 
-    Nothing proves yet that they belong to the server: somebody has to compare a fingerprint.  Connects once per type of
+    They are unverified: a person has to compare a fingerprint.  Connects once per type of
     key, because a server presents only one key per connection.
 
     Raises:

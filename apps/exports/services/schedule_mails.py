@@ -1,6 +1,6 @@
 """E-mail of schedules: an export is ready, a report, or a schedule was paused.
 
-Mail is not confidential.  It contains no rider names, no download links and no small counts, whoever receives it; the
+Mail is not confidential.  It contains no rider names, no download links and no small counts, for any recipient; the
 linked pages require a sign-in.
 """
 

@@ -43,10 +43,10 @@ class Endpoint(models.Model):
     """An address that events are sent to.  Its URL must not contain personal data."""
 
     class State(TextChoices):
-        PENDING = "pending", _("Pending")  # nobody has answered there yet
+        PENDING = "pending", _("Pending")  # no successful test yet
         ACTIVE = "active", _("Active")
         PAUSED = "paused", _("Paused")  # by people, or by the receiver with 410
-        DISABLED = "disabled", _("Disabled")  # nobody answered for days
+        DISABLED = "disabled", _("Disabled")  # failed for days
 
     class Ordering(TextChoices):
         NONE = "none", _("None")

@@ -145,7 +145,7 @@ class AttemptResult(NamedTuple):
 
     @property
     def was_sent(self) -> bool:
-        """False if the body could not be rendered: that says nothing about the receiver."""
+        """False if the body could not be rendered, which is not a failure of the receiver."""
         return self.answer.error != ErrorClass.RENDER
 
     @property
