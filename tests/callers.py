@@ -1,4 +1,4 @@
-"""Callers of the API, and what they are answered."""
+"""Callers of the API, and checks of their answers."""
 
 import datetime as dt
 import json
@@ -17,16 +17,16 @@ from tests.factories import ApiClientFactory
 
 
 class TokenClient(APIClient):
-    """An API client that knows its token."""
+    """API client that sends its token."""
 
     token: ApiToken
     text: str
 
 
 def api_with(role: TokenRole = TokenRole.FULL_ACCESS, **columns: Any) -> TokenClient:
-    """Make a client whose token has `role` and all PHI that role may have; `columns` are of ApiToken.
+    """Return a client whose token has `role` and the highest PHI level of that role; `columns` are of ApiToken.
 
-    A request costs one query for the token: its `last_used_at` is fresh, and its client is its own.
+    A request costs one query for the token: its `last_used_at` is fresh, and its client is not shared.
     """
     parts = token_format.generate()
     pepper_id = settings.TOKEN_PEPPERS[0].partition(":")[0]
@@ -54,7 +54,7 @@ def api_with(role: TokenRole = TokenRole.FULL_ACCESS, **columns: Any) -> TokenCl
 
 
 def error_of(response: Any) -> dict[str, Any]:
-    """Check that the answer is a whole error object, and return it."""
+    """Check that the answer is a complete error object, and return it."""
     assert response.headers["Content-Type"] == "application/json"
     assert response.headers["Cache-Control"] == "no-store"
     body = json.loads(response.content)

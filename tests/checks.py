@@ -1,4 +1,4 @@
-"""Behind `make check`: every check that needs no run of the service, each announced, all of them run.
+"""Implementation of `make check`: every check that needs no running service, each announced, all of them run.
 
 python -m tests.checks
 """
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def _production() -> dict[str, str]:
-    """Settings as an operator has them, on the database of the checks."""
+    """Return production settings of an operator, on the database of the checks."""
     lines = (ROOT / "tests" / "production.env").read_text().splitlines()
     pairs = (line.partition("=")[::2] for line in lines if not line.startswith("#"))
     return {**os.environ, **dict(pairs)}

@@ -1,4 +1,4 @@
-"""The small cast that every test may ask for."""
+"""Fixtures for all tests: users, tokens, a facility, and a stopped clock."""
 
 import datetime as dt
 from collections.abc import Callable, Iterator
@@ -27,12 +27,12 @@ hypothesis.settings.load_profile("suite")
 
 
 def pytest_configure() -> None:
-    """Look for static files when they are requested: otherwise each new test client reads all of their folders."""
+    """Find static files on request: otherwise each new test client reads all static folders."""
     settings.WHITENOISE_AUTOREFRESH = True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let coverage follow one case of each test that uses the database.
+    """Limit coverage to one case of each test that uses the database.
 
     Tracing doubles the time of a test, and further cases run the same lines.
     """
@@ -48,14 +48,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Let no commit to the test database wait for the disk, and have it kept small."""
+    """Disable synchronous commits of the test database, and keep its tables small."""
     pooled: Any = connection
     name = pooled.ops.quote_name(pooled.settings_dict["NAME"])
     with django_db_blocker.unblock():
         with pooled.cursor() as cursor:
             cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
         pooled.close()
-        pooled.close_pool()  # its connections heard of no setting after they were made
+        pooled.close_pool()  # its connections opened before the setting
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", emptying.after_commits)
         patch.setattr(TestCase, "_fixture_teardown", emptying.after_rollback)
@@ -64,7 +64,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 
 @pytest.fixture(autouse=True)
 def clock(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let Python's time stand still at `now`; tests marked `real_clock` share theirs with other processes."""
+    """Stop Python's time at `now`; tests marked `real_clock` share real time with other processes."""
     if request.node.get_closest_marker("real_clock"):
         yield
         return
@@ -74,7 +74,7 @@ def clock(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def tracing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Leave tests marked `untraced`, and the processes they start, out of what coverage follows."""
+    """Exclude tests marked `untraced`, and the processes that they start, from coverage."""
     following = Coverage.current()
     if following is None or not request.node.get_closest_marker("untraced"):
         yield
@@ -87,7 +87,7 @@ def tracing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(autouse=True)
 def full_buckets() -> None:
-    """Begin with rate limits that nothing was taken from: while time stands still, nothing refills them."""
+    """Reset the rate limits: they are not refilled while time is stopped."""
     caches["throttles"].clear()
 
 
@@ -104,7 +104,7 @@ def hospital(db: None) -> Facility:
 
 @pytest.fixture
 def dispatcher(db: None) -> Principal:
-    """Reaches every facility and provider."""
+    """A dispatcher of every facility and provider."""
     return factories.principal(UserRole.DISPATCHER)
 
 
@@ -115,7 +115,7 @@ def supervisor(db: None) -> Principal:
 
 @pytest.fixture
 def planner(hospital: Facility) -> Principal:
-    """Reaches `hospital` alone."""
+    """A planner of `hospital` only."""
     return factories.principal(UserRole.PLANNER, facility_ids=frozenset({hospital.pk}))
 
 
@@ -133,7 +133,7 @@ def api_as(db: None) -> Callable[..., TokenClient]:
 
 @pytest.fixture
 def api(db: None) -> TokenClient:
-    """A token that may do everything and reaches everything."""
+    """A token with all scopes and access to all rows."""
     return api_with()
 
 

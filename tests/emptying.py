@@ -1,7 +1,7 @@
-"""Keep the tables of the test database small: empty after tests that commit, and without the dead rows of all others.
+"""Keep the tables of the test database small: empty after tests that commit, and free of other tests' dead rows.
 
-What is rolled back stays in its table as dead rows until somebody vacuums, and is read by every statement that goes
-through the table: after a month of demo data a test of few rows takes ten times as long.  No autovacuum comes in time.
+Rolled-back rows stay in their table as dead rows until a vacuum, and every scan of the table reads them: after a month
+of demo data a test of few rows takes ten times as long.  Autovacuum does not run in time.
 """
 
 from functools import cache
@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db import ProgrammingError, connection, transaction
 from django.test import TestCase
 
-# As migrations made them; no test commits others.
+# Filled by migrations; no test commits changes to them.
 _KEPT: Final = frozenset({"django_migrations", "django_content_type", "auth_permission"})
 _LARGE: Final = 8 << 20  # bytes in all tables together; a new database has half a MiB
 _SIZE: Final = """
@@ -22,9 +22,9 @@ _roll_back: Final = TestCase._fixture_teardown  # type: ignore[attr-defined]  # 
 
 
 def after_rollback(case: TestCase) -> None:
-    """Undo what a test did, as Django does, and give its room back once there is much of it.
+    """Roll back a test as Django does, and reclaim the space once there is much of it.
 
-    Not while a module keeps a world in a transaction of its own: the first test after it does.
+    Skipped while a module keeps data in its own transaction: the first test after it reclaims the space.
     """
     _roll_back(case)
     if connection.connection is None or connection.in_atomic_block:
@@ -35,15 +35,14 @@ def after_rollback(case: TestCase) -> None:
 
 
 def after_commits(*_: Any) -> None:
-    """Remove all rows but those of migrations, once nobody else has a transaction open on any table.
+    """Delete all rows except those of migrations, once no other session has a transaction open on any table.
 
-    Django truncates all tables, which makes a file for each of them and for each index, and makes the content types and
-    permissions anew.  Here rows are deleted, which takes a fiftieth of that; where the role is no superuser, it is
-    Django's way.
+    Django truncates all tables, which creates a file for each table and index, and recreates the content types and
+    permissions.  Deleting the rows takes a fiftieth of that; without superuser rights it falls back to Django's way.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            # Neither a foreign key nor what keeps a table append-only has a say.
+            # Disables foreign keys and the triggers of append-only tables.
             cursor.execute("SET LOCAL session_replication_role = replica")
             cursor.execute(f"LOCK TABLE {', '.join(_tables())} IN ACCESS EXCLUSIVE MODE")
             if _is_large(cursor):

@@ -1,4 +1,4 @@
-"""Loaded before Django's settings: the variables of test.env, and a throwaway PostgreSQL where none is named.
+"""Environment set up before Django's settings: variables of test.env, and a temporary PostgreSQL if none is named.
 
 The process that starts the server stops it; the processes of xdist inherit its DATABASE_URL.
 """
@@ -18,10 +18,10 @@ SERVERS = Path(__file__).resolve().parent.parent / "var" / "test-postgres"
 
 
 def prepare() -> None:
-    """Complete `os.environ`, so that settings load and the database answers."""
+    """Complete `os.environ`, so that settings load and the database is available."""
     environ.Env.read_env(Path(__file__).with_name("test.env"))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # Scripts start what runs in the background with it ignored, and programs that tests stop would inherit that.
+        # Shells start background jobs with SIGINT ignored, which programs that tests stop would inherit.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if "DATABASE_URL" not in os.environ:
         _remove_leftovers()
@@ -32,7 +32,7 @@ def prepare() -> None:
 
 
 def _remove_leftovers() -> None:
-    """Remove the servers of runs that were killed; each bears the number of its process."""
+    """Remove the servers of killed runs; each is named after its process id."""
     for folder in SERVERS.glob("*"):
         if not psutil.pid_exists(int(folder.name)):
             server = EmbeddedPostgres(folder)

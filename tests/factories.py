@@ -1,4 +1,4 @@
-"""Plain rows for tests.  A factory writes what the columns need and nothing more: no events, no audit, no services."""
+"""Plain rows for tests.  A factory fills the required columns only: no events, no audit, no services."""
 
 import datetime as dt
 from typing import Any
@@ -208,7 +208,7 @@ class RideFactory(DjangoModelFactory[Ride]):
     status_changed_at = NOW - dt.timedelta(days=1)
     created_at = NOW - dt.timedelta(days=1)
     updated_at = NOW - dt.timedelta(days=1)
-    next_check_at = NOW - dt.timedelta(days=1)  # due, whatever the clock has to say of it
+    next_check_at = NOW - dt.timedelta(days=1)  # due at once
     version = 1
 
     @factory.post_generation
@@ -218,7 +218,7 @@ class RideFactory(DjangoModelFactory[Ride]):
 
 
 def file_credentials(driver: Driver, vehicle: Vehicle) -> None:
-    """File what drivers and vehicles need to be on the road, where nothing is filed yet."""
+    """Create the required credentials of drivers and vehicles that have none."""
     for subject, owner in ((Subject.DRIVER, {"driver": driver}), (Subject.VEHICLE, {"vehicle": vehicle})):
         filed = set(Credential.objects.filter(**owner, replaced=False).values_list("type", flat=True))
         Credential.objects.bulk_create(
@@ -235,7 +235,7 @@ def file_credentials(driver: Driver, vehicle: Vehicle) -> None:
 
 
 def put_driver_on(ride: Ride, *, driver: Driver | None = None, vehicle: Vehicle | None = None) -> Assignment:
-    """Make a scheduled ride an assigned one, row by row."""
+    """Assign a driver to a scheduled ride, by rows only."""
     driver = driver or DriverFactory.create()
     vehicle = vehicle or VehicleFactory.create(provider=driver.provider)
     file_credentials(driver, vehicle)
@@ -279,7 +279,7 @@ class ApiClientFactory(DjangoModelFactory[ApiClient]):
 
 
 def principal(role: UserRole = UserRole.DISPATCHER, **columns: Any) -> Principal:
-    """A caller of services, without a request."""
+    """Return a principal for services, without a request."""
     known: dict[str, Any] = {
         "kind": "user",
         "id": UserFactory.create(role=role).pk,

@@ -1,4 +1,4 @@
-"""What tests of constraints share: write past every service, and see what the database says."""
+"""Helper of constraint tests: write past every service, and return the database's error."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from lib.constraints import constraint_of
 
 
 def constraint_against(rows: QuerySet[Any], columns: dict[str, Any]) -> str:
-    """Write columns into rows that are there; answer the constraint that refuses it."""
+    """Write columns into existing rows; return the constraint that refuses it."""
     with pytest.raises(IntegrityError) as refusal, transaction.atomic():
         rows.update(**columns)
     return constraint_of(refusal.value)

@@ -1,4 +1,4 @@
-"""The service itself, as its own process, on the rows that a test has committed."""
+"""The service as a separate process, on the rows that a test has committed."""
 
 import contextlib
 import os
@@ -27,12 +27,10 @@ def free_port() -> int:
 
 
 def environment(port: int, **more: str) -> dict[str, str]:
-    """Give the variables of a process of the service that works on the test database."""
+    """Return the environment of a service process that uses the test database."""
     database = connection.settings_dict
     host = database["HOST"]
-    place = (
-        f"/{quote(host)}" if host.startswith("/") else f"{host}:{database['PORT']}"
-    )  # the folder of a socket, or TCP
+    place = f"/{quote(host)}" if host.startswith("/") else f"{host}:{database['PORT']}"  # socket folder, or TCP
     return os.environ | {
         "DATABASE_URL": f"postgres://{database['USER']}:{database['PASSWORD']}@{place}/{database['NAME']}",
         "BASE_URL": f"http://127.0.0.1:{port}",
@@ -43,10 +41,10 @@ def environment(port: int, **more: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def serving(*, host: str = "", port: str = "", **more: str) -> Iterator[str]:
-    """Run the service on the test database; gives its address.
+    """Run the service on the test database; yields its address.
 
-    `port` is chosen where none is given; `more` are variables of its environment; `host` is the name it answers to,
-    where that is another, as behind a proxy.
+    `port` is chosen unless given; `more` are environment variables; `host` is the host name of requests if it differs,
+    as behind a proxy.
     """
     number = int(port or free_port())
     variables = environment(number, **more)
@@ -65,7 +63,7 @@ def serving(*, host: str = "", port: str = "", **more: str) -> Iterator[str]:
 
 
 def await_answer(url: str, process: "subprocess.Popen[Any]", host: str = "") -> None:
-    """Return when the service answers; fail when the process ends before it does."""
+    """Return when the service answers; fail if the process ends before."""
     asked = urllib.request.Request(f"{url}/accounts/login/")  # noqa: S310  # our own address
     if host:
         asked.add_header("Host", host)

@@ -1,6 +1,6 @@
-"""The catalogues in locale/: extracted by GNU gettext, in the order of their texts.  Behind `make texts`.
+"""Catalogs in locale/: extracted by GNU gettext, in the order of their texts.  Implementation of `make texts`.
 
-python -m tests.texts    bring each catalogue in line with what is marked in the tree, and name what is not translated
+python -m tests.texts    update each catalog to the marked texts, and list the untranslated ones
 """
 
 import os
@@ -22,18 +22,18 @@ from tests import environment  # noqa: F401  # brings the variables that setting
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUES = sorted((ROOT / "locale").glob("*/LC_MESSAGES/django.po"))
 SOURCES = ("apps", "config", "lib", "templates")
-WIDTH = 116  # of the lines of a catalogue
+WIDTH = 116  # of the lines of a catalog
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}|<[^>]*>")
 
 
 class Extraction(makemessages.Command):
-    """Django's own, without guesses: a text that was reworded is translated anew."""
+    """Django's extraction without fuzzy matching: a reworded text is translated anew."""
 
     msgmerge_options = [*makemessages.Command.msgmerge_options, "--no-fuzzy-matching"]
 
 
 def extracted(path: Path) -> polib.POFile:
-    """Return a catalogue as it should be: with the texts that are marked now, and the translations it has."""
+    """Return the updated catalog: the currently marked texts, and the existing translations."""
     language = path.parts[-3]
     with tempfile.TemporaryDirectory() as folder:
         for name in SOURCES:
@@ -51,7 +51,7 @@ def extracted(path: Path) -> polib.POFile:
         finally:
             os.chdir(before)
         made = polib.pofile(str(copy), wrapwidth=WIDTH)
-    catalogue = polib.pofile(str(path), wrapwidth=WIDTH)  # its head has the words to use
+    catalogue = polib.pofile(str(path), wrapwidth=WIDTH)  # its header contains the terms to use
     catalogue.clear()
     for entry in sorted(made, key=lambda entry: (entry.msgid.casefold(), entry.msgctxt or "", entry.msgid)):
         entry.comment, entry.flags = "", [flag for flag in entry.flags if flag == "fuzzy"]
@@ -60,7 +60,7 @@ def extracted(path: Path) -> polib.POFile:
 
 
 def problems(catalogue: polib.POFile) -> list[str]:
-    """List the texts whose translation is missing or cannot be right."""
+    """Return the texts whose translation is missing or invalid."""
     lines = []
     for entry in catalogue:
         if entry.fuzzy or not entry.translated():
@@ -83,7 +83,7 @@ def _differences(text: str, translation: str) -> list[str]:
 
 
 def main() -> int:
-    """Bring every catalogue up to date; 1 if translations are missing."""
+    """Update every catalog; return 1 if translations are missing."""
     count = 0
     for path in CATALOGUES:
         catalogue = extracted(path)

@@ -1,6 +1,6 @@
-"""How much the long tests do: `make test` runs short ones, `make nightly` (NIGHTLY=1) the full ones.
+"""Size of the long tests: `make test` runs short ones, `make nightly` (NIGHTLY=1) the full ones.
 
-A short race is still long enough that it fails without its guard: its control, beside it, is no longer.
+A short race is still long enough that it fails without its guard: its control is no longer.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Strings that stand in one row of one side alone: where one turns up, that row was shown."""
+"""Canaries: unique strings that each stand in one row of one side; an answer that contains one shows that row."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from apps.organizations.rules import stops
 
 CanaryKind = Literal["place", "person", "fleet", "access"]
 
-# Text that is a code, a zone or a language, or that a constraint ties to another column.
+# Text columns with codes, zones or languages, or that a constraint ties to another column: not filled.
 KEPT = {
     "timezone",
     "language",
@@ -26,12 +26,12 @@ KEPT = {
     "revoked_reason",
     "return_mobility",
 }
-SHORTEST = 7  # characters that a canary takes
+SHORTEST = 7  # minimum column length of a canary, in characters
 
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """One unique text, lower case, and where it was put: `rider.last_name`, `pickup.addressLine1`."""
+    """A unique lower-case text and its location, such as `rider.last_name` or `pickup.addressLine1`."""
 
     text: str
     kind: CanaryKind
@@ -40,7 +40,7 @@ class Canary:
 
 @dataclass
 class Canaries:
-    """What was put into the rows of one side; `mark` tells the sides apart."""
+    """Canaries of the rows of one side; `mark` distinguishes the sides."""
 
     mark: str
     made: list[Canary] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Canaries:
         return text
 
     def fill(self, row: models.Model, kind: CanaryKind, **columns: Any) -> Any:
-        """Put a canary into every free text of the row, and these values into other columns; save it."""
+        """Put a canary into every free-text column of the row, set the given columns, and save it."""
         name = row._meta.model_name
         for column in row._meta.concrete_fields:
             if _is_free_text(column):
@@ -80,7 +80,7 @@ class Canaries:
         return {"email": f"{text}@example.org", "photo_url": f"https://example.org/{text}"}.get(column, text)
 
     def stop(self, kind: CanaryKind, label: str, **keys: Any) -> dict[str, Any]:
-        """Make a whole stop, a canary in every text of it."""
+        """Return a complete stop with a canary in every text."""
         shape = stops.normal({})
         for key in stops.MAX_LENGTHS:
             if key in shape:
@@ -90,7 +90,7 @@ class Canaries:
         return {**shape, "lat": 41.9071, "lng": -87.6722, **keys}
 
     def person(self, kind: CanaryKind, label: str, *keys: str) -> dict[str, Any]:
-        """Make an object of texts and a phone."""
+        """Return an object of texts and a phone number."""
         return {
             key: self.phone(kind, f"{label}.{key}")
             if key.lower().endswith("phone")
@@ -114,6 +114,6 @@ def _is_free_text(column: Any) -> bool:
 
 
 def found(texts: Iterable[Canary], answer: bytes) -> list[Canary]:
-    """List the canaries that an answer holds, whatever the case."""
+    """Return the canaries that an answer contains, ignoring case."""
     haystack = answer.decode(errors="replace").lower()
     return [one for one in texts if one.text in haystack]

@@ -1,4 +1,4 @@
-"""One world for a whole module, in one transaction that is rolled back; every test works in a savepoint of it."""
+"""One data set per test module, in a transaction that is rolled back; each test runs in a savepoint of it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,13 +25,13 @@ def built(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
 
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every host name be of a public address: nothing is looked up outside."""
+    """Resolve every host name to a public address, without DNS queries."""
     monkeypatch.setattr("lib.outbound.addresses_of", lambda host, port: ["1.1.1.1"])
 
 
 @pytest.fixture
 def db(built: World) -> Iterator[None]:
-    """Stand in for pytest-django's fixture, which closes the connection after every test, and the world with it."""
+    """Replace pytest-django's fixture, which would close the connection and end the module's transaction."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)

@@ -1,4 +1,4 @@
-"""Every operation of the API, read from its table of contents, and calls of it."""
+"""Every operation of the API, read from its OpenAPI document, and calls of it."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from tests.access.world import ORDERED_FROM, Side, World
 from tests.callers import TokenClient
 
 PREFIX: Final = "/api/"
-# Tables that a refused call may write to: that it was refused, and that the token was used.
+# Tables that a refused call may write to: the refusal in the audit trail, and the last use of the token.
 _NOT_STATE: Final = ("audit_auditentry", "audit_auditseal", "accounts_apitoken")
 
 
@@ -53,7 +53,7 @@ class Operation:
 
     @property
     def kind(self) -> str:
-        """Which rows the id in the path names, by the first word of the path, or two."""
+        """Kind of the rows that the id in the path names, by the first one or two segments of the path."""
         first, _, rest = self.route.partition("/")
         two = first == "webhooks" or rest.startswith(("schedules", "destinations"))
         return f"{first}/{rest.partition('/')[0]}" if two else first
@@ -73,18 +73,18 @@ class Operation:
 
     @property
     def query(self) -> dict[str, Any]:
-        """Fields of the query, by their names on the wire."""
+        """Query parameters, by their API names."""
         shape = self.view.queries.get(self.action)
         return {} if shape is None else dict(shape().fields)
 
     @property
     def id_fields(self) -> list[tuple[str, ...]]:
-        """Paths of the fields of the body that name rows; "*" stands for any item of a list."""
+        """Paths of the body fields that contain row ids; "*" stands for any item of a list."""
         shape = self.view.bodies.get(self.action)
         return [] if shape is None else list(_ids_in(shape()))
 
     def example(self) -> dict[str, Any]:
-        """A body of good form, as the document gives it."""
+        """Valid example body from the document."""
         path = re.sub(r"<\w+:(\w+)>", r"{\1}", self.route)
         published = document()["paths"][f"/{path}"][self.method.lower()]
         if "requestBody" not in published:
@@ -124,7 +124,7 @@ SCOPES_OF_OPERATIONS: Final = {Scope(one.scope) for one in OPERATIONS if one.is_
 
 @dataclass
 class Caller:
-    """A token, and what must not stand in anything that it is answered."""
+    """A token, and the canaries that must not appear in any answer to it."""
 
     api: TokenClient
     hidden: list[Canary]
@@ -132,7 +132,7 @@ class Caller:
     calls: int = 0
 
     def call(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
-        """Call, and hold the answer against the canaries: `leaks` of it must be empty."""
+        """Call the operation and search the answer for canaries: its `leaks` must be empty."""
         self.calls += 1
         headers = {"Idempotency-Key": key or str(uuid7())} if method == "POST" else {}
         given: dict[str, Any] = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
@@ -149,13 +149,13 @@ class Caller:
 
 
 def _whole(response: Any) -> Any:
-    """Read an answer that is sent in pieces to its end, and give it as one that is not."""
+    """Read a streamed answer to its end and return it as a regular response."""
     if not response.streaming:
         return response
     return HttpResponse(b"".join(response.streaming_content), status=response.status_code, headers=response.headers)
 
 
-# Rows of the other side that a caller bound so sees all the same: a fleet is no facility's, a place no provider's.
+# Rows of the other side that a bound caller may see: drivers and vehicles for facilities, facilities for providers.
 _SHARED: Final[dict[str, tuple[str, ...]]] = {
     "facility": ("drivers", "vehicles", "credentials", "shifts", "providers", "home-bases"),
     "provider": ("facilities", "entrances", "contacts", "calendar-shifts"),
@@ -164,23 +164,23 @@ _SHARED: Final[dict[str, tuple[str, ...]]] = {
 
 
 def caller_of(world: World, binding: str, role: TokenRole = TokenRole.FULL_ACCESS, **columns: Any) -> Caller:
-    """Make a caller of our side that knows what it must not be shown."""
+    """Return a caller of the own side with the canaries that it must not see."""
     return Caller(world.bound(binding, role, **columns), world.hidden(binding), unshared_ids(world, binding))
 
 
 def unshared_ids(world: World, binding: str) -> set[str]:
-    """List the ids of the other side that must not turn up before a caller of ours."""
+    """Return the ids of the other side that must not appear in answers to a caller of the own side."""
     return world.other.ids() - {str(row.pk) for kind in _SHARED[binding] for row in world.other.rows[kind]}
 
 
 def raw(response: Any) -> bytes:
-    """Give every byte of an answer, headers first."""
+    """Return all bytes of an answer, headers first."""
     headers = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
     return headers.encode() + b"\n" + bytes(response.content)
 
 
 def likened(response: Any, row_id: str) -> tuple[int, dict[str, str], str]:
-    """Take from an answer what differs from request to request."""
+    """Remove from an answer what differs from request to request."""
     moving = {"X-Request-Id", "RateLimit", "RateLimit-Policy", "Date"}
     headers = {name: value for name, value in response.headers.items() if name not in moving}
     body = response.content.decode().replace(row_id, "<id>").replace(response.headers["X-Request-Id"], "<request>")
@@ -188,19 +188,19 @@ def likened(response: Any, row_id: str) -> tuple[int, dict[str, str], str]:
 
 
 def riders_shown(response: Any) -> set[UUID]:
-    """Find the riders whose ids stand in an answer."""
+    """Return the riders whose ids appear in an answer."""
     text = response.content.decode()
     return {pk for pk in Rider.objects.values_list("pk", flat=True) if str(pk) in text}
 
 
 def riders_recorded(response: Any) -> set[UUID]:
-    """Find the riders that the trail names for this very request."""
+    """Return the riders that the audit entries of this request name."""
     rows = AuditEntry.objects.filter(request_id=response.headers["X-Request-Id"])
     return {pk for row in rows for pk in row.rider_ids}
 
 
 def state() -> dict[str, str]:
-    """Digest every table; two equal states hold the same rows."""
+    """Digest every table; two equal states contain the same rows."""
     tables = [name for name in connection.introspection.table_names() if name not in _NOT_STATE]
     digests = ", ".join(
         f"(SELECT md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) FROM {name} t)"  # noqa: S608  # names from the catalogue
@@ -212,7 +212,7 @@ def state() -> dict[str, str]:
 
 
 def body_for(operation: Operation, side: Side) -> dict[str, Any]:
-    """Make a body that gets past the reading of it: rows named in it are those of `side`."""
+    """Return a body that passes validation; the rows that it names belong to `side`."""
     return dict(_of_side(operation.example() | AMENDED.get(operation.name, {}), side))
 
 
@@ -224,7 +224,7 @@ def _of_side(value: Any, side: Side, name: str = "") -> Any:
     return side.id_of(NAMED[name]) if name in NAMED else value
 
 
-# What ids in bodies and queries name, by the field.
+# Kinds of rows that id fields in bodies and queries name.
 NAMED: Final[dict[str, str]] = {
     "assignmentId": "offers",
     "attendantIds": "drivers",
@@ -248,7 +248,7 @@ NAMED: Final[dict[str, str]] = {
     "riderId": "riders",
     "vehicleId": "vehicles",
 }
-# Examples of the document are good in form; these are good in sense as well, as far as a refusal for sense comes first.
+# The document's examples have a valid form; these values also pass the semantic checks that run before access checks.
 AMENDED: Final[dict[str, dict[str, Any]]] = {
     "POST vehicles/<uuid:id>/credentials": {"type": "insurance"},
 }

@@ -1,4 +1,4 @@
-"""Writes: an id of the other side in a body is as good as one that nobody has, and nothing is stored."""
+"""Writes: an id of the other side in a body is handled like an id that does not exist, and nothing is stored."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ CASES: Final = [(one, path) for one in OPERATIONS for path in one.id_fields]
 
 
 def _with(body: dict[str, Any], path: tuple[str, ...], value: str) -> dict[str, Any]:
-    """Put a value into a body, at the first item of lists on the way."""
+    """Return the body with a value replaced, in the first item of lists on the path."""
     step, rest = path[0], path[1:]
     if not rest:
         return {**body, step: value}
@@ -27,18 +27,18 @@ def _name(path: tuple[str, ...]) -> str:
 
 
 def _kind(path: tuple[str, ...]) -> str:
-    """Say which rows the field names; `id` alone names one of the list that it stands in."""
+    """Return the kind of row that the field names; a plain `id` names an item of the list that contains it."""
     return path[0] if _name(path) == "id" else NAMED[_name(path)]
 
 
-# Kept as it comes, and shown to the one who wrote it alone: nothing tells one that is there from another.
+# Stored unchecked and shown only to its author, so that it cannot reveal whether a row exists.
 KEPT_AS_GIVEN: Final = {"documentId"}
-# The operator's, the same for everybody.
+# Rows of the operator, the same for every caller.
 SHARED: Final = {"payerId", "escalationPolicyId", "destinationId"}
 
 
 def _body(operation: Operation, path: tuple[str, ...], value: str, world: World) -> dict[str, Any]:
-    """Put the value into a body that is good otherwise."""
+    """Return a valid body with the value inserted."""
     body = body_for(operation, world.own)
     record = body["rides"][0] if "rides" in path else body
     if "rider" in path:
@@ -81,7 +81,7 @@ def test_foreign_id_in_body_is_refused_like_unknown_id(world: World, binding: st
 
 
 def _row(world: World, operation: Operation, binding: str) -> str:
-    """Choose a row that the caller reaches; of riders a provider reaches none, and is told so."""
+    """Return a row that the caller reaches; providers reach no riders, and get the id of one out of reach."""
     if not operation.takes_id:
         return ""
     reachable = (str(row.pk) for row in world.own.rows[operation.kind] if reached(binding, row))

@@ -1,4 +1,4 @@
-"""Writes: no column can be set from outside but by the field of a body that is declared for it."""
+"""Writes: a request can set only the columns for which a body field is declared."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ WRITES: Final = [one for one in OPERATIONS if one.is_scoped and (one.action in o
 
 
 def _columns() -> set[str]:
-    """List the columns of every table of ours, as Django and as the API would spell them."""
+    """Return the columns of every Carelane table, in the spelling of Django and of the API."""
     ours = [model for model in apps.get_models() if model.__module__.startswith("apps.")]
     names = {name for model in ours for field in model._meta.concrete_fields for name in (field.name, field.attname)}
     return names | {camel(name) for name in names}

@@ -1,4 +1,4 @@
-"""PHI levels: what the tables of disclosure keep from a caller stands in no answer, even about our own side."""
+"""PHI levels: no answer contains data above the caller's level, even about the own side."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,11 +14,11 @@ from tests.access.operations import OPERATIONS, Caller, raw
 from tests.access.world import World
 
 STOPS: Final = ("ride.pickup", "ride.dropoff", "terms.pickup", "terms.dropoff", "terms.return_dropoff")
-# Texts of people that a level sees, by where they stand (rules/disclosure.py of riders and rides).
+# Personal texts that each level sees, by location (rules/disclosure.py of riders and rides).
 AT_NONE: Final = {
     *(f"{stop}.{key}" for stop in STOPS for key in ("city", "state")),
-    "event.data",  # published as it is: no event carries personal data
-    "rideexception.summary",  # written by rules, of codes alone
+    "event.data",  # published unredacted, because no event contains personal data
+    "rideexception.summary",  # written by rules, from codes only
     "rideexception.opened_by",
     "rideexception.acknowledged_by",
     "rideexception.resolved_by",
@@ -45,7 +45,7 @@ AT_LIMITED: Final = AT_NONE | {
     "rider.preferred_name",
 }
 SEEN: Final = {Phi.NONE: AT_NONE, Phi.LIMITED: AT_LIMITED}
-# At FULL, and yet for those alone who dispatch, or drive.
+# At FULL, and yet only for dispatchers or drivers.
 DISPATCHERS: Final = {
     "ride.dispatcher_notes",
     "ride.accommodation.dispatcherNotes",
@@ -56,7 +56,7 @@ DOORS: Final = {"ride.accessCode", "ride.keyInfo", "terms.accessCode"}
 
 
 def _answers(caller: Caller, world: World) -> Iterator[tuple[str, bytes]]:
-    """Read every list, and every row of ours, in every shape there is."""
+    """Read every list and every row of the own side, in every response shape."""
     for operation in (one for one in OPERATIONS if one.reads and one.is_scoped):
         rows = world.own.rows[operation.kind][:4] if operation.takes_id else [None]
         for row in rows:

@@ -1,4 +1,4 @@
-"""Lists: no filter, order, expansion, count or search brings a row of the other side, or tells of one."""
+"""Lists: no filter, order, expansion, count or search returns or reveals a row of the other side."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ MOMENT: Final = (NOW - dt.timedelta(days=30)).isoformat().replace("+00:00", "Z")
 
 
 def _queries(operation: Operation, world: World) -> Iterator[dict[str, str]]:
-    """Make queries of every parameter: every word of a choice, and the other side's name or id where one is asked."""
+    """Return queries of every parameter: every choice, and the other side's name or id if it takes one."""
     yield {}
     yield {"limit": "1"}
     for name, declared in operation.query.items():
@@ -53,7 +53,7 @@ def _queries(operation: Operation, world: World) -> Iterator[dict[str, str]]:
             assert name in {"limit", "cursor"}, f"{operation.name} takes {name}: say here what to ask it for"
 
 
-# Parameters whose values are names that rows have.
+# Parameters whose values are names of rows.
 ASKED: Final[dict[str, Any]] = {
     "after": lambda world: [world.other.id_of("events")],
     "clientReference": lambda world: [ride.client_reference for ride in world.other.rows["rides"]],
@@ -79,7 +79,7 @@ def test_no_query_brings_a_row_of_the_other_side(world: World, role: TokenRole, 
 
 
 def _walk(caller: Caller, world: World) -> tuple[list[int], list[str]]:
-    """Ask every list for every page that its parameters can ask for, and for the one after it."""
+    """Request every page of every list with every parameter, and the page after it."""
     statuses, leaks = [], []
     for operation in LISTS:
         for query in _queries(operation, world):

@@ -1,4 +1,4 @@
-"""The API: role x operation x {own, other, absent}; nothing of the other side in any byte."""
+"""The API: role x operation x {own, other, absent}; no byte of an answer comes from the other side."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from tests.access.operations import (
 from tests.access.world import SHARED, World, absent, reached
 from tests.callers import error_of
 
-# Answered without a token.  Everything else asks for one.
+# Answered without a token; every other operation requires one.
 PUBLIC = {
     "GET health/live",
     "GET health/ready",
@@ -38,9 +38,9 @@ CALLERS = [
     *((role, "provider") for role in (TokenRole.DISPATCH_PARTNER, TokenRole.FULL_ACCESS)),
     *((role, "both") for role in (TokenRole.DISPATCH_CONSOLE, TokenRole.FULL_ACCESS)),
 ]
-# Whether there is an offer is another question than whether there is a ride.
+# Whether an offer exists is checked separately from whether the ride exists.
 ANSWERING_OFFERS = {"POST rides/<uuid:id>/assignment/accept", "POST rides/<uuid:id>/assignment/decline"}
-# Rows that a caller of the binding does reach on the other side: a fleet is no facility's, a place no provider's.
+# Rows of the other side that a caller with this binding may reach: drivers and vehicles are not bound to a facility.
 FLEET = {"drivers", "vehicles", "credentials", "shifts"}
 REACHED = {"facility": FLEET | SHARED, "provider": {"facilities", *SHARED}, "both": SHARED}
 
@@ -145,7 +145,7 @@ def test_walk_finds_rides_that_are_not_narrowed(world: World, monkeypatch: pytes
 
 
 def _call_own(world: World, caller: Caller, operation: Operation, row: Any, *, there: bool) -> None:
-    """Call it in a savepoint: a change may be refused, but not for want of the row."""
+    """Call the operation in a savepoint: a change may be refused, but not because the row is missing."""
     with transaction.atomic():
         response = caller.call(operation.method, operation.path(str(row.pk)), body_for(operation, world.own))
         transaction.set_rollback(True)

@@ -1,4 +1,4 @@
-"""An answer that shows riders leaves a row in the trail with exactly those riders, each time it is given."""
+"""Every answer that shows riders adds an audit entry with exactly those riders, at each request."""
 
 import datetime as dt
 from typing import Any, Final
@@ -21,7 +21,7 @@ from tests.access.operations import (
 from tests.access.world import World
 
 SCOPED: Final = [one for one in OPERATIONS if one.is_scoped]
-# Answers with ids of riders in them, of those that our own rows can be asked for.
+# Operations whose answers contain rider ids, for rows of the own side.
 SHOWING: Final = {
     "GET rides",
     "POST rides",
@@ -52,9 +52,9 @@ SHOWING: Final = {
     "POST riders/<uuid:id>/standing-orders",
     "GET calendar-shifts/<uuid:id>/preview",
 }
-# Fields that name riders, in answers that have nothing of theirs besides: left out for callers without PHI.
+# Fields that name riders in answers without other rider data: omitted for callers without PHI.
 FIELDS_ABOVE_NONE: Final = {"GET drivers", "GET drivers/<uuid:id>"}
-# Free of the rides that our riders have.
+# A day on which the own riders have no rides.
 SOME_DAY: Final = (factories.NOW + dt.timedelta(days=20)).isoformat()
 BODIES: Final[dict[str, dict[str, Any]]] = {
     "POST rides": {"pickupTime": SOME_DAY},
@@ -86,7 +86,7 @@ def test_trail_names_exactly_the_riders_that_an_answer_shows(world: World, phi_l
                 showing.add(operation.name)
                 assert shown == recorded, operation.name
             elif response.status_code < 300 and operation.reads and operation.kind in {"rides", "riders"}:
-                assert recorded, operation.name  # tells of riders without their ids
+                assert recorded, operation.name  # the answer concerns riders without naming their ids
 
     read = {name for name in SHOWING if name.startswith("GET")}
     assert showing >= (SHOWING if phi_level == "full" else read - FIELDS_ABOVE_NONE)

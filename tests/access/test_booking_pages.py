@@ -1,4 +1,4 @@
-"""The booking desk: role x page x {own, other, absent}, and what it shows of riders is in the trail."""
+"""Booking pages: role x page x {own, other, absent}; every rider that is shown is in the audit trail."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ BOOK = "/console/book/"
 
 
 def _pages(side: Side | None) -> tuple[str, ...]:
-    """List what the desk is opened with: a rider, a facility, a ride to repeat."""
+    """Return the pages that open the booking form: for a rider, a facility, a ride to repeat."""
     ids = [side.id_of(kind) if side else absent() for kind in ("riders", "facilities", "rides")]
     return tuple(f"{BOOK}?{name}={one}" for name, one in zip(("rider", "facility", "repeat"), ids, strict=True))
 
@@ -60,5 +60,5 @@ def test_search_for_riders_finds_those_in_reach(world: World) -> None:
 
 
 def _state() -> dict[str, str]:
-    """Digest every table but those that looking writes to."""
+    """Digest every table except those that viewing writes to."""
     return {name: digest for name, digest in state().items() if name != "django_session"}

@@ -1,4 +1,4 @@
-"""Pages of the fleet: role x page x {own, other, absent}, held against the canaries."""
+"""Fleet pages: role x page x {own, other, absent}, searched for canaries."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.access.test_pages import _binding, _visitor
 from tests.access.world import World, absent
 
 FLEET = "/console/fleet"
-KEPT = {"django_session", "audit_auditentry"}  # what looking writes to
+KEPT = {"django_session", "audit_auditentry"}  # tables that viewing writes to
 
 
 @pytest.mark.parametrize("role", list(UserRole))

@@ -1,4 +1,4 @@
-"""Pages: role x page x {own, other, absent}, as apps/accounts/rules/admin_rights.py has it."""
+"""Pages: role x page x {own, other, absent}, as apps/accounts/rules/admin_rights.py defines."""
 
 import re
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from tests.access.world import HIDDEN, World, absent, reached
 from tests.accounts.signed_in import sign_in
 from tests.console.test_routes import _pages, _sample
 
-# Tables whose rows belong to a side, by the word that the world has for them.
+# Tables whose rows belong to a side, by their names in the test data.
 OF_A_SIDE: Final = {
     "organizations.facility": "facilities",
     "organizations.transportprovider": "providers",
@@ -42,7 +42,7 @@ OF_A_SIDE: Final = {
     "accounts.apitoken": "tokens",
     "accounts.apiclient": "clients",
 }
-# The operator's own: the rights table alone says who sees them.
+# Tables of the operator: only the rights table decides who sees them.
 OF_NOBODY: Final = {
     "organizations.escalationpolicy",
     "organizations.payer",
@@ -52,7 +52,7 @@ OF_NOBODY: Final = {
     "exports.suggestedcode",
 }
 TABLES: Final[dict[str, type[Model]]] = {model._meta.label_lower: model for model in admin.site._registry}
-# Texts of people that stand on pages below FULL: none at NONE; names of rides to those who reconcile bills.
+# Personal texts on pages below FULL: none at NONE; rider names of rides for users who reconcile bills.
 BELOW_FULL: Final = {
     Phi.NONE: {"rideexception.summary", "rideexception.opened_by", "rideexception.detected_by", "ride.ended_by"},
     Phi.LIMITED: {
@@ -72,7 +72,7 @@ _ADDRESSES = re.compile(r'(?:href|action|src)="([^"]*)"|<title>(.*?)</title>', r
 
 @dataclass
 class Visitor:
-    """A signed-in person, and what must not stand on any page they are shown."""
+    """A logged-in user, and the canaries that must not appear on any page shown to them."""
 
     client: Client
     role: UserRole
@@ -81,7 +81,7 @@ class Visitor:
     people: list[Canary]
 
     def open(self, path: str, form: dict[str, Any] | None = None) -> Any:
-        """Open a page, or send a form, and hold the answer against the canaries."""
+        """Open a page or submit a form, and search the answer for canaries."""
         response: Any = self.client.get(path) if form is None else self.client.post(path, form)
         sent = path + str(form)
         text = raw(response).decode()
@@ -200,7 +200,7 @@ def test_every_other_page_shows_nothing_of_the_other_side(world: World, role: Us
         assert visitor.open(path).leaks == [], path
 
     assert len(statuses) > 20
-    # 401: /metrics takes tokens alone; 204 and 400: a stream where there are none, and a question without its cursor.
+    # 401: /metrics accepts only tokens; 204: no stream under WSGI; 400: the change query requires its cursor.
     assert set(statuses) <= {200, 204, 302, 400, 401, 403, 404, 405}
 
 

@@ -1,4 +1,4 @@
-"""Pages of recurring rides: role x page x {own, other, absent}, and forms about what is out of reach."""
+"""Pages of standing orders: role x page x {own, other, absent}, and forms about rows outside the data scope."""
 
 import datetime as dt
 from typing import Any
@@ -22,7 +22,7 @@ ACTIONS = ("change", "move", "skip", "restore", "hold", "resume", "end", "activa
 
 
 def _order(side: Side) -> StandingOrder:
-    """Give the side's rider an order with texts in its notes; what the side's fleet can carry is not asked for."""
+    """Create an order with notes for the side's rider, as a draft: its vehicles need not have the capacity."""
     order = cast.order(side.first("facilities"), side.first("riders"), is_draft=True, of={"pickup_time": dt.time(9)})
     texts = {f"{name}_notes": side.canaries.text("person", name) for name in ("driver", "dispatcher", "facility")}
     StandingOrder.objects.filter(pk=order.pk).update(**texts, status="active")
@@ -34,7 +34,7 @@ def _shift(side: Side) -> CalendarShift:
 
 
 def _pages(facility_id: Any, order_id: Any, rider_id: Any, shift_id: Any) -> dict[str, tuple[str, ...]]:
-    """List pages by the scope that they take."""
+    """Return the pages by the scope that they require."""
     return {
         Scope.RIDES_READ: (
             f"{BASE}/{order_id}/",
@@ -113,5 +113,5 @@ def test_search_for_riders_finds_those_in_reach(world: World) -> None:
 
 
 def _state() -> dict[str, str]:
-    """Digest every table but those that looking writes to."""
+    """Digest every table except those that viewing writes to."""
     return {name: digest for name, digest in state().items() if name != "django_session"}

@@ -1,4 +1,4 @@
-"""Pages of rides, exceptions and a facility's day: role x page x {own, other, absent}, held against the canaries."""
+"""Pages of rides, exceptions and a facility's day: role x page x {own, other, absent}, searched for canaries."""
 
 from typing import Any
 
@@ -14,16 +14,16 @@ from tests.access.world import Side, World, absent, reached
 
 RIDES, DESK, DAY = "/console/rides", "/console/exceptions", "/console/day"
 ACTIONS = ("ready", "unready", "confirm", "cancel", "no-show", "unfulfilled", "unassign", "notes", "moment")
-# What the API shows of a stop below FULL (rides/disclosure.py), pages show as well.
+# Pages show the same parts of a stop below FULL as the API does (rides/disclosure.py).
 _OF_STOPS = {
     phi: {f"ride.{stop}.{key}" for stop in ("pickup", "dropoff") for key in STOP_KEYS[phi]}
     for phi in (Phi.NONE, Phi.LIMITED)
 }
-KEPT = {"django_session", "audit_auditentry"}  # what looking writes to
+KEPT = {"django_session", "audit_auditentry"}  # tables that viewing writes to
 
 
 def _near(role: UserRole, side: Side, kind: str) -> Any:
-    """Pick a row of the side that the role reaches where it is bound; any, where it is not."""
+    """Return a row of the side that a bound role reaches, or any row if the role is not bound."""
     binding = _binding(role)
     rows = side.rows[kind]
     return next((row for row in rows if binding is None or reached(binding, getattr(row, "ride", row))), rows[0])

@@ -1,4 +1,4 @@
-"""How rows call themselves, in the admin and in every log: by their id, where their columns may name a person."""
+"""Text of rows in the admin and in logs: only their id if their columns may name a person."""
 
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from django.db import models
 from lib.ids import uuid7
 
 CANARY: Final = "Canarytext"
-# What tells of places, things and codes, and may be read aloud.
+# Models whose text contains only places, things and codes, and may be logged.
 SPOKEN: Final = {
     "ApiClient": "name",
     "ApiToken": "key_id",
@@ -29,7 +29,7 @@ MODELS: Final = [
 
 
 def _filled(model: type[models.Model]) -> Any:
-    """Make a row, not saved, with the same word in every column of text."""
+    """Return an unsaved row with the same word in every text column."""
     row = model(pk=7 if isinstance(model._meta.pk, models.IntegerField) else uuid7())
     for column in model._meta.concrete_fields:
         if isinstance(column, models.CharField | models.TextField):

@@ -1,6 +1,6 @@
-"""Two of everything: ours (`a`) and the other side (`b`), which share an operator, a payer and one rider.
+"""Test data of two sides: own (`a`) and other (`b`), which share an operator, a payer and one rider.
 
-Nothing here goes through services: what a row holds is what the columns can hold, each free text a canary.
+Rows are created without services: a row may contain whatever its columns allow, with a canary in each free text.
 """
 
 import datetime as dt
@@ -29,11 +29,11 @@ from tests.callers import TokenClient, api_with
 from tests.exports import places
 from tests.rides.rides_in import ride_in
 
-ORDERED_FROM: Final = dt.date(2026, 11, 23)  # the first day of the standing orders: a Monday
-LONG_AGO: Final = 3  # a transaction that every feed has passed
-# A ride not yet driven, one under way with a driver on it, and one that has ended.
+ORDERED_FROM: Final = dt.date(2026, 11, 23)  # first day of the standing orders: a Monday
+LONG_AGO: Final = 3  # transaction id that every feed has passed
+# A ride not yet driven, one with a driver assigned, and one that has ended.
 LIVES: Final = (RideStatus.SCHEDULED, RideStatus.ASSIGNED, RideStatus.COMPLETED)
-# What a caller bound to one facility, one provider, or both must not see of the other side.
+# Kinds of the other side's rows that a caller bound to a facility, a provider, or both must not see.
 HIDDEN: Final[dict[str, tuple[CanaryKind, ...]]] = {
     "facility": ("place", "person", "access"),
     "provider": ("person", "fleet", "access"),
@@ -41,17 +41,17 @@ HIDDEN: Final[dict[str, tuple[CanaryKind, ...]]] = {
 }
 
 
-# Rows that are the operator's own, and the same for everybody who may ask for them.
+# Rows of the operator, the same for every permitted caller.
 SHARED: Final = {"exports/destinations"}
 
 
 @dataclass
 class Side:
-    """One facility, one provider, their riders and rides; `rows` by the word that the API has for them."""
+    """One facility, one provider, their riders and rides; `rows` by their API names."""
 
     canaries: Canaries
     rows: dict[str, list[Any]] = field(default_factory=dict)
-    codes: dict[str, str] = field(default_factory=dict)  # what riders can be searched by
+    codes: dict[str, str] = field(default_factory=dict)  # codes by which riders can be searched
 
     def add(self, kind: str, row: Any) -> Any:
         self.rows.setdefault(kind, []).append(row)
@@ -75,7 +75,7 @@ class World:
     shared_rider: Rider
 
     def bound(self, binding: str, role: TokenRole = TokenRole.FULL_ACCESS, **columns: Any) -> TokenClient:
-        """Make a caller of our side, of the client that has our endpoints."""
+        """Return a caller of the own side, of the client that owns the own endpoints."""
         reach = {
             "client": self.own.first("clients"),
             "facility_ids": [self.own.first("facilities").pk] if binding in ("facility", "both") else None,
@@ -201,7 +201,7 @@ def _exception_of_order(side: Side, rider: Rider, facility: Facility) -> None:
 
 
 def _standing_order(side: Side, rider: Rider, facility: Facility, payer: Payer, driver: Driver) -> None:
-    """Let the rider come every Monday, with texts in every column, a hold, and later terms."""
+    """Create an order for every Monday, with texts in every column, a hold, and later terms."""
     new, at = side.canaries, factories.NOW
     order = StandingOrder(
         rider=rider,
@@ -249,7 +249,7 @@ def _settle(
     driver: Driver,
     vehicle: Vehicle,
 ) -> None:
-    """Put texts into every column of a ride and what hangs on it, and the side's own crew on it."""
+    """Fill every text column of a ride and its related rows, and assign the side's crew."""
     new = side.canaries
     trip = side.add("trips", Trip.objects.create(rider=ride.rider, service_date=ride.service_date))
     doors = {key: new.text("person", f"ride.{key}") for key in ("accessCode", "keyInfo")}
@@ -314,7 +314,7 @@ def _settle(
 
 
 def _offer(side: Side, provider: TransportProvider, driver: Driver, vehicle: Vehicle) -> None:
-    """Offer the side's driver its second ride, which nobody drives yet."""
+    """Offer the side's driver its second ride, which has no driver yet."""
     ride = next(ride for ride in side.rows["rides"] if ride.status == RideStatus.SCHEDULED)
     offer = Assignment(
         ride=ride,
@@ -335,7 +335,7 @@ def _token(side: Side, client: ApiClient, facility: Facility, provider: Transpor
 
 
 def _webhooks(side: Side, client: ApiClient, facility: Facility, provider: TransportProvider) -> None:
-    """Let the client hear of whole rides, and have told it of one, which it repeated in its answer."""
+    """Create an endpoint that receives whole rides, with a delivery whose response repeats the ride."""
     new, at = side.canaries, factories.NOW
     endpoint = Endpoint(
         client=client,
@@ -353,7 +353,7 @@ def _webhooks(side: Side, client: ApiClient, facility: Facility, provider: Trans
     new.fill(endpoint, "access", url=f"https://{new.text('access', 'endpoint.url')}.example.org/")
     side.add("webhooks/endpoints", endpoint)
     EndpointHealth.objects.create(endpoint=endpoint)
-    # One that a provider is known of: without a driver, a ride is nobody's but its facility's.
+    # An event with a provider: a ride without a driver belongs only to its facility.
     event = next(event for event in side.rows["events"] if event.provider_id)
     delivery = Delivery(
         endpoint=endpoint,
@@ -385,7 +385,7 @@ def _webhooks(side: Side, client: ApiClient, facility: Facility, provider: Trans
 
 
 def _export(side: Side, client: ApiClient, facility: Facility, provider: TransportProvider) -> None:
-    """Let the client have an export whose file is ready."""
+    """Create an export of the client whose file is ready."""
     export = Export.objects.create(
         dataset="rides",
         dataset_version=1,
@@ -429,15 +429,15 @@ def _name(side: Side, subject_type: str, subject_id: UUID, kind: CanaryKind) -> 
 
 
 def reached(binding: str, row: Any) -> bool:
-    """Whether a caller of our side bound so reaches a row of ours: a provider what it drives, or is offered."""
+    """True if a caller of the own side with this binding reaches the row: a provider its assigned or offered rides."""
     if binding == "facility":
         return True
     if isinstance(row, Rider):
-        return False  # known to facilities; a provider meets riders on its rides
+        return False  # visible to facilities; a provider sees riders on its rides
     if isinstance(row, StandingOrder | CalendarShift):
-        return False  # what rides come from, and what moves it, is no provider's
+        return False  # not visible to providers
     if isinstance(row, RideException) and row.ride is None:
-        return False  # a provider meets the rides of a standing order, and never the order
+        return False  # a provider sees the rides of a standing order, not the order
     if isinstance(row, Ride) and row.assignments.filter(status="offered").exists():
         return True
     about = row.ride if isinstance(row, RideException) else row

@@ -1,4 +1,4 @@
-"""Sessions for tests: what a sign-in leaves in one, without the sign-in."""
+"""Sessions for tests: the state after a login, without the login itself."""
 
 import time
 from uuid import UUID
@@ -17,7 +17,7 @@ METHODS_OF = _AUTHENTICATION_METHODS_USER_SESSION_KEY
 
 
 def sign_in(client: Client | AsyncClient, user: User, *, at: float | None = None, second_factor: bool = True) -> None:
-    """Give the client a session of the user, begun at `at` (seconds since the epoch; now)."""
+    """Log the client in with a session of the user that began at `at` (seconds since the epoch; default: now)."""
     client.force_login(user)
     session = client.session
     session[SIGNED_IN_AT] = session[LAST_ACTIVE_AT] = at if at is not None else time.time()

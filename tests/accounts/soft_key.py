@@ -1,4 +1,4 @@
-"""A passkey made of software: what a browser and the key in it answer to a ceremony (WebAuthn Level 2, 7.1 and 7.2)."""
+"""Software passkey: answers of a browser and its authenticator in a ceremony (WebAuthn Level 2, 7.1 and 7.2)."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ FLAG = AuthenticatorData.FLAG
 
 @dataclass
 class SoftKey:
-    """One credential; `verifies` says whether it checks who holds it, by PIN or finger."""
+    """One credential; `verifies`: whether it verifies its user, by PIN or fingerprint."""
 
     origin: str
     rp_id: str

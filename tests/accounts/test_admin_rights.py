@@ -1,4 +1,4 @@
-"""The table of rights: never further than the scopes, never a deletion."""
+"""Table of admin rights: never more than the scopes allow, never a deletion."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from apps.accounts.rules.admin_rights import RIGHTS, allows, allows_some, roles_
 from apps.accounts.rules.roles import SCOPES_OF_USER, UserRole
 from lib.scopes import Scope
 
-# What seeing, and what adding to or changing, a table takes.
+# Scopes for viewing, and for adding or changing, a table.
 SCOPES: dict[str, tuple[str, str | None]] = {
     "organizations": (Scope.FACILITIES_READ, Scope.FACILITIES_WRITE),
     "rides.reasoncode": (Scope.FACILITIES_READ, Scope.FACILITIES_WRITE),

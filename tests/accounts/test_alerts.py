@@ -1,4 +1,4 @@
-"""Alerts: told once, put aside by somebody, mailed at least once."""
+"""Alerts: raised once, dismissed by a user, mailed at least once."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -129,7 +129,7 @@ def test_alert_without_page_or_readers_sends_no_mail() -> None:
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[set[str]], None]:
-    """Let a mail server refuse some recipients."""
+    """Make the mail server refuse some recipients."""
 
     def refuse(recipients: set[str]) -> None:
         send = EmailBackend.send_messages
@@ -171,7 +171,7 @@ def test_one_address_that_is_refused_stops_no_other(broken: Callable[[set[str]],
 
 
 def test_what_is_no_address_stops_no_other(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Django's backend for SMTP does: it reads the addresses before it opens a connection, and raises ValueError."""
+    """Like Django's SMTP backend: it parses the addresses before it opens a connection, and raises ValueError."""
     settings.ALERT_EMAILS = ["a@b@example.org <"]
     UserFactory.create(role=UserRole.ADMIN, email="ada@example.org")
     _tell()

@@ -1,4 +1,4 @@
-"""Who a bearer token is, as the API tells it."""
+"""Identity of bearer tokens, as the API reports it."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -262,7 +262,7 @@ def test_client_switched_off_in_the_admin_is_refused_at_once(
 
 
 def test_revoked_token_lives_on_without_cache_invalidation(cached: None) -> None:
-    """The control of the test above: on_commit does not run here."""
+    """Control of the test above: on_commit does not run here."""
     at = timezone.now()
     issued = tokens.issue(client_name="A", grant=tokens.Grant(role=TokenRole.AUDITOR), by=system(), at=at)
     authentication.authenticate(issued.text, at=at)
@@ -275,7 +275,7 @@ def test_revoked_token_lives_on_without_cache_invalidation(cached: None) -> None
 def test_row_read_before_a_revocation_is_not_kept_after_it(
     cached: None, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
-    """The secret is checked while somebody revokes: between the query and the cache."""
+    """The revocation commits between the token query and the cache write."""
     at, judge = timezone.now(), authentication.digest_of
     issued = tokens.issue(client_name="A", grant=tokens.Grant(role=TokenRole.AUDITOR), by=system(), at=at)
 

@@ -1,6 +1,6 @@
-"""Many keys, each sent by every writer at about the same time, one handler in twenty crashing.
+"""Many idempotency keys, each sent by every writer at about the same time; one handler in twenty crashes.
 
-20,000 requests and more every night, 1,000 before each commit.
+At least 20,000 requests every night, 1,000 before each commit.
 """
 
 import random
@@ -27,7 +27,7 @@ from tests.tiers import sized
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.api.sample"), pytest.mark.untraced]
 
-WRITERS = 6  # with the test itself fewer than the connections of the pool
+WRITERS = 6  # together with the test itself, fewer than the connections of the pool
 KEYS = sized(short=170, nightly=3400)
 IN_CONTROL = 20  # keys
 CRASHES = 0.05
@@ -42,13 +42,13 @@ def unlimited(settings: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def crashes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let one handler in twenty crash when its record is written; lists the names of those."""
+    """Make one handler in twenty crash when its record is written; returns the names of the crashed requests."""
     happened: list[str] = []
     chance = random.Random(3)
 
     def create(self: PayerViewSet, request: Any) -> Any:
         name = self.body()["name"]
-        payer = Payer.objects.create(name=f"{name} {uuid7()}")  # nothing but the key keeps a second one out
+        payer = Payer.objects.create(name=f"{name} {uuid7()}")  # only the idempotency key prevents a second row
         if chance.random() < CRASHES:
             happened.append(name)
             raise RuntimeError("the process dies here")
@@ -59,7 +59,7 @@ def crashes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def send_until_answered(client: TokenClient, key: str) -> tuple[int, bytes]:
-    """Do as docs/api.md tells integrators: after a failure or a conflict send the same again."""
+    """Follow docs/api.md: after a failure or a conflict, send the same request again."""
     for _ in range(MOST_TRIES):
         response = client.post("/api/payers", {"name": f"Payer of {key}"}, headers={"Idempotency-Key": key})
         if response.status_code < 500 and response.status_code != 409:
@@ -68,11 +68,11 @@ def send_until_answered(client: TokenClient, key: str) -> tuple[int, bytes]:
 
 
 def unclaimed(view: Any, handle: Callable[[], Response]) -> HttpResponse:
-    """Look, run and store, without a claim that others have to wait for."""
+    """Look up, run and store, without a claim for which other requests wait."""
     client_id, key = view.principal.client_id, view.request.headers["Idempotency-Key"]
     if IdempotencyRecord.objects.filter(client_id=client_id, key=key).exists():
         return HttpResponse(b"{}", status=201, content_type="application/json")
-    time.sleep(0.05)  # a handler takes its time
+    time.sleep(0.05)  # duration of the handler
     response = handle()
     record = IdempotencyRecord(client_id=client_id, key=key, fingerprint=b"")
     IdempotencyRecord.objects.bulk_create([record], ignore_conflicts=True)
@@ -84,7 +84,7 @@ urlpatterns = [path("api/payers", PayerViewSet.as_view({"post": "create"}, guard
 
 
 def storm(keys: int) -> Answers:
-    """Send every key from every writer; list the different answers to each."""
+    """Send every key from every writer; return the distinct answers to each."""
     token, answers = api_with().text, defaultdict[str, set[tuple[int, bytes]]](set)
 
     def write(_: int) -> None:

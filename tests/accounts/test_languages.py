@@ -1,4 +1,4 @@
-"""In which language pages and mails are: the reader's; and the API, in English for everybody."""
+"""Language of pages and mails: that of the reader; the API is in English."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_sign_in_page_speaks_as_the_browser_asks(client: Client, accepted: str, 
     assert f'<html lang="{language}" dir="ltr"' in page.content.decode()
     assert page["Content-Language"] == language
     assert "Accept-Language" in page["Vary"]
-    assert get_language() == settings.LANGUAGE_CODE  # and nothing stays behind
+    assert get_language() == settings.LANGUAGE_CODE  # the language is reset afterwards
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_sign_in_page_speaks_as_the_browser_asks(client: Client, accepted: str, 
 def test_pages_speak_as_their_reader_chose(
     client: Client, dana: User, chosen: str, accepted: str, language: str
 ) -> None:
-    User.objects.update(language=chosen)  # the last: of a language that is gone
+    User.objects.update(language=chosen)  # the last one: a language that is no longer supported
 
     page = client.get("/console/board/", headers={"Accept-Language": accepted})
 
@@ -137,7 +137,7 @@ def test_description_of_the_api_is_english_whoever_asks_first(client: Client) ->
 
 
 def test_what_is_stored_does_not_depend_on_the_reader(client: Client, dana: User) -> None:
-    """The same two acts, in English and in Spanish: the same rows."""
+    """The same two actions, in English and in Spanish, store the same rows."""
     stored = []
     for language in ("en", "es"):
         User.objects.update(language=language)
@@ -217,7 +217,7 @@ def test_data_admin_follows_the_readers_language(client: Client) -> None:
 
 
 def test_reading_a_table_is_recorded_under_its_english_name(client: Client, dana: User) -> None:
-    """The guard of `lib.admin`'s topics: without it the trail would hold `perfiles_de_adaptaciones.read`."""
+    """Control for `lib.admin`: without its topics the trail would contain `perfiles_de_adaptaciones.read`."""
     User.objects.update(language="es")
     profile = factories.AccommodationProfileFactory.create()
 

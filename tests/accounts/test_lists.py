@@ -1,4 +1,4 @@
-"""What people keep of lists: rows and columns, and views for themselves and for others."""
+"""List preferences: rows and columns, and private and shared views."""
 
 from typing import Any
 from uuid import uuid4

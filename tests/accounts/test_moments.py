@@ -1,4 +1,4 @@
-"""Instants on pages: in the zone of the page, for machines in UTC, and how far they are."""
+"""Instants on pages: in the zone of the page, in UTC for machines, and relative to now."""
 
 import datetime as dt
 from zoneinfo import ZoneInfo

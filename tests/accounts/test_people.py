@@ -1,4 +1,4 @@
-"""How somebody gets in for the first time, and how access ends."""
+"""First login of a user, and the end of access."""
 
 import datetime as dt
 from io import StringIO

@@ -1,4 +1,4 @@
-"""Sealed values of every table move to the newest key, while others write."""
+"""Re-encryption of every table with the newest key, during concurrent writes."""
 
 import base64
 import io
@@ -50,7 +50,7 @@ def _reencrypt(**options: Any) -> str:
 
 
 def _keys_by_column() -> dict[str, list[str]]:
-    """Which keys the values of each column are encrypted under."""
+    """Return the keys under which the values of each column are encrypted."""
     keys = {}
     for model, name in reencryption.encrypted_columns():
         values = model._default_manager.exclude(**{name: None}).values_list(name, flat=True)
@@ -236,7 +236,7 @@ def test_values_that_no_key_opens_are_named_and_left(settings: Any) -> None:
 
 
 def _with_a_change_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the rider's code changed by somebody else between the reading and the writing."""
+    """Change the rider's code in another session between the read and the write."""
 
     def change_then_encrypt(data: bytes, *, aad: str) -> bytes:
         rider = Rider.objects.get()

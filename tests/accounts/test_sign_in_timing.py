@@ -1,4 +1,4 @@
-"""A refused sign-in takes the same work whoever it was for, so that its time does not tell who has an account."""
+"""A refused login takes the same work for every name, so that its duration does not reveal which accounts exist."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ def _fresh_counters(db: None) -> None:
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Keeps one word for each time that a password is put through Argon2."""
+    """Record an entry for each password that is hashed with Argon2."""
     times: list[str] = []
 
     def counted(name: str) -> Callable[..., Any]:
@@ -50,7 +50,7 @@ def _person(email: str, *, password: str | None = PASSWORD, active: bool = True)
 
 
 def _refused(email: str) -> list[str]:
-    """Try to sign in with a wrong password; give the statements it took, without their values."""
+    """Try to log in with a wrong password; return the SQL statements without their values."""
     with CaptureQueriesContext(connection) as captured:
         response = Client().post(LOGIN, {"login": email, "password": "not the heron at all"})
     assert response.status_code == 200

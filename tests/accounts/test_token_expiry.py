@@ -1,4 +1,4 @@
-"""token.expiring, 14, 7 and 1 days before the end."""
+"""Event token.expiring, 14, 7 and 1 days before a token expires."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""The text of tokens."""
+"""Text format of tokens."""
 
 import re
 import zlib

@@ -1,4 +1,4 @@
-"""A resource that only tests have: payers, through every part of the framework."""
+"""Resource for tests only: payers, through every part of the API framework."""
 
 import time
 from typing import Any, cast
@@ -93,7 +93,7 @@ class TextIn(In):
 
 
 class SlowViewSet(ApiViewSet):
-    """Queries that run into limits of the database, and a database that is not there."""
+    """Queries that exceed database limits, and an unreachable database."""
 
     scopes = dict.fromkeys(("sleep", "wait_for_lock", "reach_nobody", "bulk", "slow_create"), ANY_TOKEN)
     idempotency_key_required = frozenset({"bulk"})
@@ -101,21 +101,21 @@ class SlowViewSet(ApiViewSet):
     bodies = {"slow_create": PayerIn, "bulk": TextIn}
 
     def sleep(self, request: Request) -> Response:
-        """Take longer than statements may."""
+        """Run a statement that exceeds the statement timeout."""
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL statement_timeout = '20ms'")
             cursor.execute("SELECT pg_sleep(5)")
         return Response()
 
     def wait_for_lock(self, request: Request, id: UUID) -> Response:
-        """Wait longer for a row than statements may."""
+        """Wait for a row lock beyond the lock timeout."""
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = '20ms'")
             Payer.objects.select_for_update().get(pk=id)
         return Response()
 
     def reach_nobody(self, request: Request) -> Response:
-        """Ask a database that does not answer."""
+        """Connect to a database that does not answer."""
         missing = ConnectionHandler({"default": settings.DATABASES["default"] | {"PORT": "1", "OPTIONS": {}}})[
             "default"
         ]
@@ -123,28 +123,28 @@ class SlowViewSet(ApiViewSet):
         return Response()
 
     def bulk(self, request: Request) -> Response:
-        """Need a key, and take a long body."""
+        """Require an idempotency key, and accept a large body."""
         return Response({"size": len(cast(dict[str, Any], request.data)["text"])})
 
     def slow_create(self, request: Request) -> Response:
-        """Create a payer, slowly, under a name that no other has."""
+        """Create a payer slowly, under a unique name."""
         payer = Payer.objects.create(name=f"{self.body()['name']} {uuid7()}")
         time.sleep(0.05)
         return Response({"id": str(payer.pk)}, status=201)
 
 
 class PublicViewSet(ApiViewSet):
-    """What callers without a token may read."""
+    """Resources that callers without a token may read."""
 
     scopes = {"retrieve": PUBLIC}
 
     def retrieve(self, request: Request) -> Response:
-        """Read what hardly ever changes."""
+        """Read a resource that rarely changes."""
         return self.answer(None, version=3)
 
 
 def closed(request: Any) -> HttpResponse:
-    """Say no as a library does, in words of its own."""
+    """Refuse as a library does, with its own error message."""
     return HttpResponse("closed for the day", status=503)
 
 
@@ -168,7 +168,7 @@ urlpatterns = [path("api/", include(sample))]
 
 
 def handler400(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer without the page of the service, which links to addresses that are not here."""
+    """Respond without the service's error page, whose links do not exist in these URLs."""
     return HttpResponse(status=400)
 
 

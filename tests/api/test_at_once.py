@@ -1,4 +1,4 @@
-"""How many requests of one token may be under way."""
+"""Limit of concurrent requests per token."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

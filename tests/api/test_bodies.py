@@ -1,4 +1,4 @@
-"""Whether there is a body, and what comes where none is asked for."""
+"""Presence of request bodies, and bodies of operations that take none."""
 
 import io
 from typing import Any
@@ -21,7 +21,7 @@ NOTE = '{"notes": {"driver": "Ring twice."}}'
 
 
 def in_chunks(**more: Any) -> dict[str, Any]:
-    """The environment of a request whose body comes without its length."""
+    """Return the environment of a request with a chunked body, without Content-Length."""
     return {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked", **more}
 
 

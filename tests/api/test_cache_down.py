@@ -1,4 +1,4 @@
-"""A cache that does not answer: requests pass unlimited, and soon."""
+"""Unreachable cache: requests pass without rate limits, and quickly."""
 
 import time
 from typing import Any

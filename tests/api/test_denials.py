@@ -1,4 +1,4 @@
-"""What somebody was denied leaves one row in the trail, however deep the refusal came from."""
+"""Every denied access adds one audit entry, whichever layer refuses it."""
 
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 
 def denied() -> list[tuple[str, str, UUID | None, str, dict[str, Any]]]:
-    """Give all rows of the trail: there are no others."""
+    """Return all audit entries: there are no others."""
     assert not AuditEntry.objects.exclude(outcome="denied").exists()
     rows = AuditEntry.objects.order_by("at", "id")
     return [(row.action, row.subject_type, row.subject_id, row.reason, row.details) for row in rows]
@@ -66,7 +66,7 @@ def test_denied_ride_of_a_bulk_request_is_audited_as_if_alone(refused: int, monk
     with CaptureQueriesContext(connection) as queries:
         response = booker.post("/api/rides/bulk", body, headers={"Idempotency-Key": "once"})
         asked_of_the_database = len(queries)
-    booker.post("/api/rides/bulk", body, headers={"Idempotency-Key": "once"})  # answered again, denied once
+    booker.post("/api/rides/bulk", body, headers={"Idempotency-Key": "once"})  # replayed, recorded once
     alone = booker.post("/api/rides", bad)
 
     codes = [one["error"]["code"] if "error" in one else one["status"] for one in response.json()["data"]]

@@ -1,4 +1,4 @@
-"""What has an end in sight says so on every answer, and is gone when it has come."""
+"""Deprecated operations: announced on every answer, and gone after the sunset date."""
 
 import datetime as dt
 from typing import Any

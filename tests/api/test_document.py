@@ -1,4 +1,4 @@
-"""The OpenAPI document: every operation described, every example right, the committed copy current."""
+"""OpenAPI document: every operation described, every example valid, the committed copy current."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from lib.errors import Code
 from lib.scopes import Scope
 from tests.callers import TokenClient
 
-# Those that answer 202 besides 200: the work goes on behind some of their answers.
+# Operations that answer 202 besides 200: the work may continue in the background.
 MAY_GO_ON = {"webhooksEndpointsRecover"}
 ROOT = Path(__file__).resolve().parent.parent.parent
 # The only operations that may be called without a token.
@@ -48,7 +48,7 @@ def viewsets() -> list[type[ApiViewSet]]:
 
 
 def resolved(schema: Any) -> Any:
-    """Put the components where they are referred to, for a validator that knows one schema at a time."""
+    """Inline the referenced components, for a validator that knows one schema at a time."""
     if isinstance(schema, dict):
         if "$ref" in schema:
             return resolved(document()["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]])
@@ -133,7 +133,7 @@ def test_examples_satisfy_their_schemas(path: str, method: str, operation: dict[
 
 
 def body_of(path: str, method: str) -> type[In]:
-    """Find what reads the body of an operation."""
+    """Return the serializer that reads the body of an operation."""
     for pattern in urlpatterns:
         if path == route_of(pattern):
             callback: Any = pattern.callback

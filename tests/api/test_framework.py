@@ -1,4 +1,4 @@
-"""What every route shares: shape in, shape out, one error object for every failure."""
+"""Behavior common to all routes: validation, serialization, one error object for every failure."""
 
 from typing import Any
 

@@ -135,7 +135,7 @@ def test_old_records_are_purged(api: TokenClient) -> None:
 
 
 def storm(api: TokenClient) -> list[int]:
-    """Send the same request RETRIES times at once; answer the statuses."""
+    """Send the same request RETRIES times at once; return the statuses."""
     start = threading.Barrier(RETRIES)
 
     def send(_: int) -> int:

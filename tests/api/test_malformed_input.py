@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is a success or the error object of a 4xx, never a crash."""
+"""Malformed input: every answer is a success or the error object of a 4xx, never a crash."""
 
 import copy
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def example_of(operation: dict[str, Any]) -> Any:
 
 
 def spoilt(body: Any) -> Iterator[Any]:
-    """Make bodies that differ from a good one in a single place, at any depth."""
+    """Return bodies that differ from a valid one in a single place, at any depth."""
     for path in places(body):
         for value in NASTY:
             copied = copy.deepcopy(body)

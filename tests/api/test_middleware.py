@@ -1,4 +1,4 @@
-"""What the middleware makes of answers under /api."""
+"""Changes of the middleware to answers under /api."""
 
 import pytest
 

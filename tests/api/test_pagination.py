@@ -1,4 +1,4 @@
-"""Pages by key."""
+"""Keyset pagination."""
 
 import pytest
 
@@ -84,7 +84,7 @@ def test_cursor_belongs_to_its_filters_and_its_reach(api: TokenClient) -> None:
 
 @pytest.mark.parametrize("parts", [["one"], ["one", "two", "three"]])
 def test_cursor_of_another_shape_is_refused(parts: list[str]) -> None:
-    """As a release before ours may have given out, for the same list."""
+    """A cursor as an earlier release may have issued it for the same list."""
     cursor = seal_cursor(parts, bound=b"list")
 
     with pytest.raises(CursorInvalid):

@@ -1,9 +1,9 @@
-"""The whole published document, fuzzed: no 5xx, no answer that the document does not describe.
+"""Fuzz test of the whole published document: no 5xx, no answer that the document does not describe.
 
-A well-formed id or date in a path becomes that of a real row, so that operations are met behind their 404. Malformed
-ones stay, or the check that broken input is refused would blame the operation for input that it never got; the token is
-ours for the same reason. Examples of `make test` are the same in every run; `make nightly` takes new ones, and 25,000
-that stand at the bounds of the document (schemathesis calls them its coverage phase).
+A well-formed id or date in a path becomes that of a real row, so that operations run beyond their 404.  Malformed
+values stay, or the check for refused input would blame the operation for input that it never received; the token is
+replaced for the same reason.  Examples of `make test` are the same in every run; `make nightly` generates new ones, and
+25,000 at the bounds of the document (the coverage phase of schemathesis).
 """
 
 import datetime as dt
@@ -44,7 +44,7 @@ from tests.rides.rides_in import ride_in
 from tests.tiers import NIGHTLY, sized
 from tests.webhooks import made
 
-EXAMPLES = sized(short=5, nightly=50)  # of each operation
+EXAMPLES = sized(short=5, nightly=50)  # per operation
 ORDERED_FROM = cast.MONDAY  # a day of the standing order
 CHECKS = [
     not_a_server_error,
@@ -62,7 +62,7 @@ schema.config.phases.coverage.enabled = NIGHTLY
 
 @pytest.fixture(autouse=True)
 def kept_connection(db: None) -> Iterator[None]:
-    """Keep the test's transaction open over requests, as Django's own test client does."""
+    """Keep the test's transaction open across requests, as Django's test client does."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield
@@ -72,7 +72,7 @@ def kept_connection(db: None) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every host name be of a public address: nothing is looked up outside."""
+    """Resolve every host name to a public address, without DNS queries."""
     monkeypatch.setattr("lib.outbound.addresses_of", lambda host, port: ["1.1.1.1"])
 
 
@@ -83,7 +83,7 @@ def client(db: None) -> ApiClient:
 
 @pytest.fixture
 def world(client: ApiClient) -> dict[str, list[str]]:
-    """Rows of every kind, by the word or words of the path before their ids."""
+    """Rows of every kind, by the one or two path segments before their ids."""
     rides = [ride_in(status) for status in (RideStatus.SCHEDULED, RideStatus.ASSIGNED, RideStatus.ARRIVED)]
     exception = open_exception(rides[0], ExceptionType.LATE_PICKUP, by=system(), at=factories.NOW, detected_by="fuzz")
     driver, vehicle = fit_pair()
@@ -95,7 +95,7 @@ def world(client: ApiClient) -> dict[str, list[str]]:
     params = {"since": "2026-11-19T06:00:00Z", "until": "2026-11-20T06:00:00Z", "statuses": ["held"], "types": None}
     at = factories.NOW
     job = Job.objects.create(endpoint=endpoint, params=params, total=1, created_by="x", created_at=at, updated_at=at)
-    # One that every feed has passed: what this test records itself is held back until it commits, which it never does.
+    # An event that every feed has passed: events of this test never commit, and are held back.
     event = Event.objects.create(
         transaction=3,
         type="ride.scheduled",

@@ -1,4 +1,4 @@
-"""The control of the idempotency test: look, run, store, without a claim that others have to wait for."""
+"""Control of the idempotency test: look up, run, store, without a claim for which other requests wait."""
 
 import threading
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from config.api import GUARD
 from lib.api.views import Guard
 from tests.api.sample import SlowViewSet
 
-RETRIES = 6  # each holds a connection, and the pool has eight
+RETRIES = 6  # each uses a connection, and the pool has eight
 _all_have_looked = threading.Barrier(RETRIES, timeout=60)
 
 

@@ -1,4 +1,4 @@
-"""The hash chain over the audit trail finds what the triggers could not prevent."""
+"""The hash chain over the audit trail detects changes that the triggers could not prevent."""
 
 import hashlib
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def trail() -> list[AuditEntry]:
 
 
 def tamper(sql: str, *values: str | int | UUID) -> None:
-    """Do what only the owner of the tables can: switch the triggers off and alter history."""
+    """Act as the table owner: disable the triggers and alter history."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         for table in ("audit_auditentry", "audit_auditseal"):

@@ -1,7 +1,7 @@
-"""What `make bench` runs: the service beside bare floors, on a million rides.
+"""Measurements of `make bench`: the service compared to minimal implementations, on a million rides.
 
-Importing any part prepares the settings: secrets of test.env, and the database of the run, which `dataset.py` makes on
-the server of DATABASE_URL, or on an embedded one that is kept below var/.
+Importing any part prepares the settings: secrets of test.env, and the database of the run, which `dataset.py` creates
+on the server of DATABASE_URL, or on an embedded server below var/.
 """
 
 import os
@@ -15,15 +15,15 @@ from lib.embedded_postgres import EmbeddedPostgres
 from tests import addresses
 
 ROOT = Path(__file__).resolve().parents[2]
-DATASET = "carelane_bench"  # kept as it was made
-RUN = f"{DATASET}_run"  # a copy, which the measurements write to
+DATASET = "carelane_bench"  # unchanged after its creation
+RUN = f"{DATASET}_run"  # a copy, to which the measurements write
 
-# None where an operator's server is named; its settings are then the operator's.
+# None if an operator's server is named; its settings are then the operator's.
 EMBEDDED = None if "DATABASE_URL" in os.environ else EmbeddedPostgres(ROOT / "var" / "bench-postgres")
 
 
 def database_url(name: str) -> str:
-    """Address a database on the server of the measurements."""
+    """Return the URL of a database on the server of the measurements."""
     if EMBEDDED is not None:
         return EMBEDDED.url(name)
     given = urlsplit(_GIVEN)
@@ -31,14 +31,14 @@ def database_url(name: str) -> str:
 
 
 def conninfo(name: str) -> str:
-    """Say the same in libpq's words."""
+    """Return the same as a libpq connection string."""
     return addresses.conninfo(database_url(name))
 
 
 def _prepare() -> None:
     kept = {name: os.environ.get(name) for name in ("API_TOKEN_CACHE_SECONDS", "LOG_LEVEL")}
     environ.Env.read_env(ROOT / "tests" / "test.env")
-    for name, value in kept.items():  # measured as they are in production, not as the tests want them
+    for name, value in kept.items():  # production values in place of those of the tests
         os.environ.pop(name, None)
         if value is not None:
             os.environ[name] = value

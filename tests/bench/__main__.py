@@ -1,4 +1,4 @@
-"""Measure the service beside bare floors: `python -m tests.bench [name,...]`, which is `make bench ONLY=name,...`.
+"""Measure the service against minimal implementations: `python -m tests.bench [name,...]`, `make bench ONLY=name,...`.
 
 A name is that of a figure or of a measurement.  Prints a table and writes var/bench.json.
 """
@@ -93,7 +93,7 @@ GOALS: Final = (
     Goal("worker_memory", "MB", "<=", 160, measures="memory"),
     Goal("worker_memory_growth", "%", "<=", 2, measures="memory"),
     Goal("deliveries_vs_bare", "x", ">=", 0.4, measures="deliveries"),
-    # Where the bare loop reaches 8,000 a second; on a slower machine the ratio counts.
+    # For machines on which the bare loop reaches 8,000 per second; on a slower machine the ratio counts.
     Goal("deliveries_per_second", "/s", ">=", 3000, measures="deliveries"),
     Goal("deliveries_with_hanging", "x", ">=", 0.9, measures="hanging"),
     Goal("claim", "x", "<=", 1.5, measures="claiming"),
@@ -115,7 +115,7 @@ GOALS: Final = (
     Goal("live_memory", "MB", "<=", 80, measures="live"),
     Goal("live_arrival_p95", "ms", "<=", 500, measures="live"),
     Goal("live_telling", "x", "<=", 2, measures="live"),
-    # Commits that tell wait for one another, docs/adr/0020: the slower the disk, the more.
+    # Commits that notify wait for each other, docs/adr/0020: the slower the disk, the longer.
     Goal("live_telling_at_once", "x", "<=", 4, measures="live"),
     Goal("live_telling_sets", "x", "<=", 1.5, measures="live"),
     Goal("rider_search_p95", "ms", "<=", 100, measures="riders"),
@@ -148,7 +148,7 @@ FOOTNOTES: Final = (
 
 
 def main(only: str = "") -> int:
-    """Measure, print and write; return 1 where a name is unknown or a program is missing."""
+    """Measure, print and write the results; return 1 if a name is unknown or a program is missing."""
     asked = set(filter(None, only.split(",")))
     if unknown := asked - {name for goal in GOALS for name in (goal.name, goal.measures)}:
         say(f"No figure is called {', '.join(sorted(unknown))}; there are {', '.join(goal.name for goal in GOALS)}.")
@@ -171,7 +171,7 @@ def main(only: str = "") -> int:
 
 @contextmanager
 def _database(*, rides: bool) -> Iterator[None]:
-    """Run the embedded server where none is named, and on it the copy of the dataset, or an empty database."""
+    """Run the embedded server unless one is named, with the copy of the dataset or an empty database."""
     if EMBEDDED is not None:
         EMBEDDED.start("postgres")
     try:
@@ -186,7 +186,7 @@ def _database(*, rides: bool) -> Iterator[None]:
 
 
 def _machine() -> str:
-    """Name what the figures were measured on."""
+    """Describe the machine of the measurements."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
     with psycopg.connect(conninfo(RUN)) as session:

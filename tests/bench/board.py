@@ -1,4 +1,4 @@
-"""Measurements of the dispatch board in Chromium: how soon it stands, what it weighs, and when others' changes show.
+"""Measurements of the dispatch board in Chromium: load time, size, and delay of others' changes.
 
 A day of 1,500 rides and 80 drivers, nearly all of them still to come: as many bars as a day can have.
 """
@@ -39,7 +39,7 @@ STREAMS: Final = 200
 CHANGES: Final = 20
 SLOWED: Final = 4
 SHEET: Final = 40  # rides of a driver's day
-# Longest contentful paint, and what tasks take beyond 50 ms, as the browser itself counts them.
+# Largest contentful paint, and the time of tasks beyond 50 ms, as the browser measures them.
 _WATCH: Final = """
 window.__lcp = 0; window.__blocked = 0;
 new PerformanceObserver((list) => list.getEntries().forEach((one) => (window.__lcp = one.startTime)))
@@ -50,8 +50,8 @@ new PerformanceObserver((list) => list.getEntries().forEach((one) => (window.__b
 
 
 def standing() -> list[Figure]:
-    """Load the board cold, with the processor as it is and slowed; time changes made elsewhere until they show."""
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright has a loop in this thread
+    """Load the board with an empty cache, at full and at reduced speed; time external changes until they appear."""
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs an event loop in this thread
     day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1))
     signed_in = cookie()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -83,7 +83,7 @@ def standing() -> list[Figure]:
 
 
 def sheet() -> list[Figure]:
-    """Write the run sheet of a day of 40 rides, in this process; the first one loads the library and does not count."""
+    """Render the run sheet of 40 rides, in this process; the first run loads the library and does not count."""
     day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1), rides=60, drivers=4, riders=60)
     driver = day.drivers[-1]
     begins = Axis(day.date, ZONE).starts_at
@@ -105,7 +105,7 @@ def sheet() -> list[Figure]:
 
 
 def _load(browser: Browser, url: str, signed_in: str, day: SeededDay, *, slowed: int = 1) -> dict[str, float]:
-    """Open the board in a browser that has never seen it; milliseconds, and kilobytes as they came over the wire."""
+    """Open the board with an empty browser cache; return milliseconds, and kilobytes transferred."""
     with page_of(browser, url, signed_in) as page:
         session = page.context.new_cdp_session(page)
         session.send("Network.enable")
@@ -126,12 +126,12 @@ def _load(browser: Browser, url: str, signed_in: str, day: SeededDay, *, slowed:
 
 
 def _opens(browser: Browser, url: str, signed_in: str, day: SeededDay) -> Figure:
-    """Open the page of a ride from the board, by the link of its panel, until the browser has read it; and go back."""
+    """Time opening a ride's page by the link of the board's panel, until it has loaded, and going back."""
     ride, took = day.waiting[0], []
     with page_of(browser, url, signed_in) as page:
         page.goto(f"{url}/console/board/?day={day.date}", wait_until="load")
         page.locator(f"#ride-{ride.pk}").click()
-        for _round in range(LOADS + 1):  # the first one fetches what the page is made of, and does not count
+        for _round in range(LOADS + 1):  # the first one fetches the assets, and does not count
             page.get_by_role("link", name="Open the ride").click()
             page.wait_for_url(f"**/console/rides/{ride.pk}/")
             told = "() => performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
@@ -144,7 +144,7 @@ def _opens(browser: Browser, url: str, signed_in: str, day: SeededDay) -> Figure
 
 
 def _changes(browser: Browser, first: str, second: str, signed_in: str, day: SeededDay) -> Figure:
-    """Give waiting rides to drivers in this process; time each until a page of the second server shows it."""
+    """Assign waiting rides in this process; time each until a page of the second server shows it."""
     streams = _Streams([first, second], signed_in)
     arrivals = []
     with streams, page_of(browser, second, signed_in) as page:
@@ -169,7 +169,7 @@ def _changes(browser: Browser, first: str, second: str, signed_in: str, day: See
 
 
 class _Streams:
-    """Streams that are open beside the page, half of them at each server."""
+    """Streams that are open besides the page, half of them at each server."""
 
     def __init__(self, urls: list[str], signed_in: str) -> None:
         self._readers = [Reader(urls[number % 2], signed_in) for number in range(STREAMS)]
@@ -194,7 +194,7 @@ class _Streams:
 
 @contextmanager
 def page_of(browser: Browser, url: str, signed_in: str) -> Iterator[Page]:
-    """Open a page of somebody who is signed in, in a browser that has never seen the service."""
+    """Open a page as a logged-in user with an empty browser cache."""
     name, _, value = signed_in.partition("=")
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_cookies([{"name": name, "value": value, "url": url}])
@@ -207,7 +207,7 @@ def page_of(browser: Browser, url: str, signed_in: str) -> Iterator[Page]:
 
 @contextmanager
 def serving(core: list[str], variables: dict[str, str]) -> Iterator[str]:
-    """Serve under uvicorn; gives the address."""
+    """Run the service under uvicorn; yields its address."""
     port = free_port()
     command = [*core, sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port)]
     command += ["--lifespan", "off", "--log-level", "error", "--timeout-graceful-shutdown", "1"]

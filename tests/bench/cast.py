@@ -1,4 +1,4 @@
-"""Who asks, and for what: a token, and the rides that are read and written."""
+"""Callers and rows of the measurements: a token, and the rides that are read and written."""
 
 import datetime as dt
 import json
@@ -16,12 +16,12 @@ from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal, system
 from tests.bench.load import Request
 
-REFERENCE: Final = "BENCH-"  # how the client references begin
-_BOOKED_DAYS_AHEAD: Final = 40  # past the rides of the dataset, so that no rider has another one then
+REFERENCE: Final = "BENCH-"  # prefix of the client references
+_BOOKED_DAYS_AHEAD: Final = 40  # after the rides of the dataset, so that no rider has another ride then
 
 
 def issue_token() -> tuple[str, Principal]:
-    """Issue a token that may do everything, and tell who holds it."""
+    """Issue a token with all scopes; return it and its owner."""
     at = timezone.now()
     grant = tokens.Grant(role=TokenRole.FULL_ACCESS, phi_level="full")
     text = tokens.issue(client_name="Benchmark", grant=grant, by=system("bench"), at=at).text
@@ -30,9 +30,9 @@ def issue_token() -> tuple[str, Principal]:
 
 
 class Bookings:
-    """Bodies of POST /rides, each for another rider or another day from the `first` one ahead on.
+    """Bodies of POST /rides, each for another rider or another day, starting `first` days ahead.
 
-    The measurements of one run share a database: each that books has days of its own.
+    The measurements of one run share a database: each measurement that books has its own days.
     """
 
     def __init__(self, *, first: int = _BOOKED_DAYS_AHEAD) -> None:

@@ -1,4 +1,4 @@
-"""A million rides in a database that is made once and copied for every run."""
+"""Database of a million rides that is created once and copied for every run."""
 
 import hashlib
 import os
@@ -15,9 +15,9 @@ SCRIPT = ROOT / "tests" / "bench" / "dataset.sql"
 
 
 def prepare() -> None:
-    """Make the dataset where it is missing or of an older schema, and copy it into the database of this run.
+    """Create the dataset if it is missing or of an older schema, and copy it into the database of this run.
 
-    Making takes minutes and about 4 GB, copying seconds and as much again; the copy goes when the run ends.
+    Creation takes minutes and about 4 GB, copying seconds and as much again; the copy is dropped when the run ends.
     """
     wanted = _fingerprint()
     with _administrator() as connection:
@@ -35,7 +35,7 @@ def prepare() -> None:
 
 
 def prepare_empty() -> None:
-    """Make the database of this run without a ride, for what is measured without."""
+    """Create the database of this run without rides, for measurements that need none."""
     with _administrator() as connection:
         _drop(connection, RUN)
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(RUN)))
@@ -48,7 +48,7 @@ def remove_copy() -> None:
 
 
 def _fingerprint() -> str:
-    """Digest what the dataset is made by: a changed schema asks for a new one."""
+    """Digest the schema and the script of the dataset: a change requires a new dataset."""
     digest = hashlib.sha256(SCRIPT.read_bytes())
     for migration in sorted((ROOT / "apps").glob("*/migrations/0*.py")):
         digest.update(migration.read_bytes())

@@ -33,7 +33,7 @@ from tests.bench.servers import free_port, on_other_core, on_server_core
 from tests.bench.table import Figure
 
 ENDPOINTS: Final = 100
-EVENTS: Final = 100  # of a round: each for every endpoint
+EVENTS: Final = 100  # per round: each for every endpoint
 HANGING_ROWS: Final = 5_000
 CONNECTIONS: Final = (64, 128, 256, 512)
 ENDED_ROWS: Final = 1_000_000
@@ -43,7 +43,7 @@ _DATA: Final = {"status": "completed", "previousStatus": "in_progress", "pickupT
 
 
 class NotDelivered(Exception):
-    """Something was not delivered: what was measured is not what was meant."""
+    """Some deliveries did not arrive, so that the measurement is invalid."""
 
 
 def throughput() -> list[Figure]:
@@ -56,7 +56,7 @@ def throughput() -> list[Figure]:
             with _contestant("bare", str(plan)) as bare:
                 rates = {count: _rate_of(bare(str(count))) for count in CONNECTIONS}
                 best = max(rates, key=lambda count: rates[count])
-                _round(ours)  # a warm-up
+                _round(ours)  # warm-up
                 pairs = [(_round(ours), _rate_of(bare(str(best)))) for _ in range(ROUNDS)]
     mine, other = (statistics.median(one) for one in zip(*pairs, strict=True))
     made_of = f"{mine:.0f}/s beside {other:.0f}/s through {best} connections"
@@ -64,7 +64,7 @@ def throughput() -> list[Figure]:
 
 
 def with_hanging() -> list[Figure]:
-    """Deliver with and without one more endpoint, which holds 5,000 older rows and never answers."""
+    """Deliver with and without a further endpoint, which has 5,000 older rows and never answers."""
     with _receiver() as port, _contestant("ours") as ours:
         _endpoints(port)
         hanging = _endpoint(f"http://127.0.0.1:{port}/hang", ["vehicle.updated"])
@@ -76,7 +76,7 @@ def with_hanging() -> list[Figure]:
 
 
 def claim() -> list[Figure]:
-    """Claim among a million delivered rows, and among none; the two tables take turns."""
+    """Claim in a table with a million delivered rows, and in one without, alternating."""
     _clean()
     _endpoints(0)
     _record(EVENTS)
@@ -109,7 +109,7 @@ def claim() -> list[Figure]:
 
 
 def first_attempt() -> list[Figure]:
-    """Commit an event on an idle system, with beat and worker as `make run` has them, until its request arrives."""
+    """Time from the commit of an event on an idle system, with beat and worker as in `make run`, to its request."""
     waits = []
     with tempfile.TemporaryDirectory() as folder, _receiver(str(Path(folder, "notes"))) as port, _celery(Path(folder)):
         _clean()
@@ -118,17 +118,17 @@ def first_attempt() -> list[Figure]:
             (event_id,) = _record(1)
             began = time.time()
             waits.append(_arrival(Path(folder, "notes"), event_id) - began)
-            time.sleep(0.3 + number % 10 / 10)  # at every distance from the tick
-    waits = sorted(waits[5:])  # what was loaded for the first ones
+            time.sleep(0.3 + number % 10 / 10)  # at varying offsets from the tick
+    waits = sorted(waits[5:])  # the first ones include loading
     p50, p99 = statistics.median(waits), waits[len(waits) * 99 // 100]
     made_of = f"p50 {p50:.2f} s, p99 {p99:.2f} s, of {len(waits)}"
     return [Figure("first_attempt_p50", p50, made_of), Figure("first_attempt_p99", p99, made_of)]
 
 
 def _round(ours: Callable[[str], dict[str, Any]], *, hanging: Endpoint | None = None) -> float:
-    """Deliver one lot; say how many a second, from the committed events to the last settled attempt.
+    """Deliver one batch; return deliveries per second, from the committed events to the last settled attempt.
 
-    The shift itself goes on for as long as an endpoint hangs: the rows tell when the others were done.
+    The run itself continues while an endpoint hangs: the rows show when the others were finished.
     """
     _run("TRUNCATE webhooks_delivery, webhooks_attempt, events_outboxentry")
     EndpointHealth.objects.update(open_count=0, failures=0, open_until=None, sample_since=None)
@@ -155,7 +155,7 @@ def _rate_of(measured: dict[str, Any]) -> float:
 
 
 def _plan() -> list[tuple[str, bytes, dict[str, str]]]:
-    """Write the posts of one round beforehand: the bodies, headers and signatures that the worker makes."""
+    """Write the posts of one round beforehand: bodies, headers and signatures as the worker makes them."""
     events = [
         Event(
             type="ride.completed",
@@ -174,7 +174,7 @@ def _plan() -> list[tuple[str, bytes, dict[str, str]]]:
             written = payloads.render(one, level=endpoint.payload_level, api_version=endpoint.api_version)
             signed = headers(str(one.id), timestamp=int(time.time()), body=written, signers=[signer])
             posts.append((endpoint.url, written, {"content-type": "application/json", **signed}))
-    return sorted(posts, key=lambda post: post[2]["webhook-id"])  # endpoints in turn
+    return sorted(posts, key=lambda post: post[2]["webhook-id"])  # endpoints alternate
 
 
 def _endpoints(port: int) -> None:
@@ -218,7 +218,7 @@ def _clean() -> None:
 
 
 def _claim_in(path: str) -> float:
-    """Claim once, and undo it; say how many seconds it took."""
+    """Claim once, and roll back; return the seconds that it took."""
     _run(f"SET search_path TO {path}")
     with transaction.atomic():
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A look of the clock at a million rides of which some are due, beside bare SQL that writes the very same rows."""
+"""Measurement of the exception monitor on a million rides of which some are due, beside bare SQL for the same rows."""
 
 import datetime as dt
 import json
@@ -18,7 +18,7 @@ from tests.bench.table import Figure
 
 DUE: Final = 2_000
 ROUNDS: Final = 9
-# Rides with a driver who has not come: those next in the dataset, each late for the pickup and for nothing else.
+# Rides whose driver has not arrived: the next ones in the dataset, each only late for the pickup.
 _CHOOSE: Final = """
     CREATE TABLE bench_due AS
     SELECT id, version, updated_at, window_ends_at + interval '1 microsecond' AS next_check_at
@@ -40,7 +40,7 @@ _KEEP: Final = (
 
 
 def ticking(*, due: int = DUE, rounds: int = ROUNDS) -> list[Figure]:
-    """Look at the rides that are due, and insert the same exceptions and events by SQL, in turn; look at none."""
+    """Evaluate the rides that are due, and insert the same exceptions and events by SQL, alternating; evaluate none."""
     at = _prepare(due)
     _run_ours(at, due)
     _do(*_KEEP)
@@ -64,14 +64,14 @@ def ticking(*, due: int = DUE, rounds: int = ROUNDS) -> list[Figure]:
 
 
 def _prepare(due: int) -> dt.datetime:
-    """Let so many rides be due; answer the moment."""
+    """Make this many rides due; return the instant."""
     with psycopg.connect(conninfo(RUN), autocommit=True) as session:
         session.execute(_ALONE)
         session.execute(_CHOOSE.replace("%s", str(due)))
         session.execute(_BACK)
         (at,) = session.execute("SELECT max(next_check_at) FROM bench_due").fetchone() or (None,)
         session.execute("VACUUM ANALYZE rides_ride")
-    exception_monitor.follow_settings(at=at)  # once, for all facilities: not what is measured
+    exception_monitor.follow_settings(at=at)  # once, for all facilities: not part of the measurement
     connections.close_all()
     _do(_ALONE)  # which those of them may have moved
     _undo()  # what was measured before has events, too
@@ -100,7 +100,7 @@ def _run(name: str, at: dt.datetime) -> dict[str, Any]:
 
 
 def _undo() -> None:
-    """Forget what a contestant wrote, and let the rides be due again."""
+    """Delete the rows that a contestant wrote, and make the rides due again."""
     written = ("rides_rideexception", "events_event", "events_outboxentry")
     _do(
         "ALTER TABLE events_event DISABLE TRIGGER USER",

@@ -1,6 +1,6 @@
-"""What others feel of an export of 1,000,000 completions: reading rides, alone and beside one.
+"""Effect of an export of 1,000,000 completions on other requests: reading rides, alone and during an export.
 
-No process is kept to a core but the web server's: PostgreSQL serves both, and the system gives cores as anywhere.
+Only the web server's process is bound to a core: PostgreSQL serves both, and the system assigns cores as usual.
 """
 
 import contextlib
@@ -20,16 +20,16 @@ from tests.bench.table import Figure, say
 
 _PATHS: Final = ("/api/rides?limit=25", "/api/rides?status=completed&limit=25", "/api/facilities?limit=25")
 _ROUNDS: Final = 4
-_SECONDS: Final = 15  # of each turn
-_PACE: Final = 0.05  # seconds from one request to the next
+_SECONDS: Final = 15  # per turn
+_PACE: Final = 0.05  # seconds between requests
 
 
 def reading() -> list[Figure]:
-    """Ask twenty times a second, alone and beside an export, in turn."""
+    """Send twenty requests per second, alone and during an export, alternating."""
     exporting.prepare()
     token, _ = issue_token()
     with serving() as server, _all_cores():
-        _asked(server, token)  # warm
+        _asked(server, token)  # warm-up
         turns = []
         for _ in range(_ROUNDS):
             alone = _p95(_asked(server, token))
@@ -43,7 +43,7 @@ def reading() -> list[Figure]:
 
 @contextlib.contextmanager
 def _all_cores() -> Iterator[None]:
-    """Let this process, and what it starts meanwhile, go where there is room."""
+    """Let this process, and processes that it starts meanwhile, use all cores."""
     own = psutil.Process()
     kept = own.cpu_affinity()
     own.cpu_affinity([])
@@ -55,7 +55,7 @@ def _all_cores() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _export() -> Iterator[None]:
-    """Have completions written as NDJSON for as long as the block takes."""
+    """Write completions as NDJSON as long as the block runs."""
     command = [sys.executable, "-m", "tests.bench.exporting", "ndjson"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
         try:
@@ -68,7 +68,7 @@ def _export() -> Iterator[None]:
 
 
 def _asked(server: Server, token: str) -> list[float]:
-    """Ask at a steady pace; give the milliseconds of each answer."""
+    """Send requests at a steady rate; return the milliseconds of each answer."""
     took: list[float] = []
     began = time.perf_counter()
     while (due := began + len(took) * _PACE) < began + _SECONDS:

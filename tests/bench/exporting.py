@@ -1,8 +1,8 @@
-"""Exports of 1,000,000 completions, each by a process of its own, beside a bare COPY of the same columns.
+"""Exports of 1,000,000 completions, each by its own process, beside a bare COPY of the same columns.
 
-The bare COPY sends what the same statement selects, with nothing written around the values.  `EXPORT_ROWS` takes fewer
-rows, for a quick look; the goals are about a million.  Whole it took 36 minutes on a busy machine, 19 of them a
-workbook that a library made.
+The bare COPY sends the result of the same statement without formatting the values.  `EXPORT_ROWS` sets fewer rows for a
+quick run; the goals assume a million.  A full run took 36 minutes on a busy machine, 19 of them for a workbook written
+by a library.
 """
 
 import os
@@ -31,16 +31,16 @@ from tests.bench.table import Figure, say
 SCRIPT: Final = ROOT / "tests" / "bench" / "exporting.sql"
 _MEGABYTE: Final = 1_000_000
 _ROUNDS: Final = 3
-_SECONDS: Final = 3_000  # for one file
+_SECONDS: Final = 3_000  # per file
 _WORKER: Final = "tests.bench.exporting"
 _BARE: Final = "bare"
 _COPIED: Final = ("ndjson", "csv")
 
 
 def exporting() -> list[Figure]:
-    """Export all rides that ended in each format, with everything billing gets but what is sealed."""
+    """Export all ended rides in each format, with all billing columns except the encrypted ones."""
     prepare()
-    # In turn, so that whatever else the machine does is the same for each.
+    # Alternating, so that other load of the machine affects each contestant alike.
     runs = [{kind: _run(kind) for kind in (_BARE, *_COPIED)} for _ in range(_ROUNDS)]
     bare = statistics.median(run[_BARE][0] for run in runs)
     figures = []
@@ -57,14 +57,14 @@ def exporting() -> list[Figure]:
 
 
 def prepare() -> None:
-    """Have a million rides end, with all that their rows hold."""
+    """Prepare a million ended rides with all columns filled."""
     with psycopg.connect(conninfo(RUN), autocommit=True) as server:
         server.execute(SCRIPT.read_bytes())
         server.execute("VACUUM ANALYZE rides_ride, rides_assignment, rides_milestone")
 
 
 def _run(what: str) -> tuple[float, float, int]:
-    """Measure in a process of its own: rows a second, the most megabytes it was resident with, rows."""
+    """Measure in a separate process: rows per second, peak resident memory in megabytes, rows."""
     found = subprocess.run(
         [sys.executable, "-m", _WORKER, what], cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True
     )
@@ -108,9 +108,9 @@ def _written(table: files.Table, format: str) -> int:
 
 
 def _peak() -> float:
-    """Read the most that this process has held at any moment, in megabytes.
+    """Return the peak memory of this process in megabytes.
 
-    Not `ru_maxrss`, which begins with what the parent held.
+    Not `ru_maxrss`, which starts at the parent's peak.
     """
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith("VmHWM:"))

@@ -1,7 +1,7 @@
-"""The floor: GET /rides answered by WSGI, psycopg and orjson alone.
+"""Lower bound: GET /rides implemented with WSGI, psycopg and orjson only.
 
-No framework, no token, no audit trail, one role that sees everything.  It shows what Python, the driver and the network
-cost at least for these bytes; gunicorn loads it as a module of its own, without the package it lies in.
+No framework, token or audit trail, and one role that sees everything.  It shows the minimum cost of Python, the driver
+and the network for these bytes; gunicorn loads it as a separate module, without its package.
 """
 
 import base64

@@ -1,7 +1,7 @@
-"""The two contestants of `recurring`, each a process of its own: it works once and prints a line of JSON.
+"""The two contestants of `recurring`, each a process that works once and prints a line of JSON.
 
-python -m tests.bench.generating ours          the task that makes the rides of all orders
-python -m tests.bench.generating copy FOLDER   COPY, of the files that lie there, into the tables they are named for
+python -m tests.bench.generating ours          the task that generates the rides of all orders
+python -m tests.bench.generating copy FOLDER   COPY of the files in FOLDER into the tables that they are named for
 """
 
 import json
@@ -18,7 +18,7 @@ from lib.access import system
 from tests.bench import RUN, conninfo
 
 BLOCK: Final = 1 << 20  # bytes sent at a time
-# In the order of what they refer to.
+# In the order of their references.
 WRITTEN: Final = ("rides_trip", "rides_ride", "events_event", "recurring_occurrence", "audit_auditentry")
 
 
@@ -27,7 +27,7 @@ def _ours() -> dict[str, Any]:
 
 
 def _copy(folder: str) -> dict[str, Any]:
-    """Write all rows in one transaction, with indexes, constraints and triggers in place."""
+    """Write all rows in one transaction, with indexes, constraints and triggers active."""
     with psycopg.connect(conninfo(RUN)) as session, session.cursor() as cursor:
         for table in WRITTEN:
             with (
@@ -40,7 +40,7 @@ def _copy(folder: str) -> dict[str, Any]:
 
 
 def columns_of(cursor: "psycopg.Cursor[Any]", table: str) -> str:
-    """Name a table with the columns that are written."""
+    """Return the table with the columns that are written."""
     cursor.execute(
         "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute"
         " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
@@ -51,14 +51,14 @@ def columns_of(cursor: "psycopg.Cursor[Any]", table: str) -> str:
 
 
 def _peak_megabytes() -> float:
-    """Read the most that this process has held.  Not `ru_maxrss`, which begins with what its parent held."""
+    """Return the peak memory of this process.  Not `ru_maxrss`, which starts at the parent's peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith("VmHWM:"))
     return int(line.split()[1]) / 1024
 
 
 def main(name: str, *arguments: str) -> None:
-    """Work, and print how long it took, what Python spent on it, and the peak of memory."""
+    """Run, and print elapsed time, processor time of Python, and peak memory."""
     began, cpu = time.perf_counter(), time.process_time()
     measured = _ours() if name == "ours" else _copy(*arguments)
     measured |= {"seconds": time.perf_counter() - began, "cpu": time.process_time() - cpu, "peak": _peak_megabytes()}

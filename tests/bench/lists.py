@@ -17,11 +17,11 @@ DEPTH: Final = 900_000
 
 
 class NotTheSame(Exception):
-    """Two contestants answer differently, so that comparing their speed would say nothing."""
+    """Two contestants return different answers, so that comparing their speed is meaningless."""
 
 
 def beside_floor() -> list[Figure]:
-    """Compare page 1 with the floor's, in content and in requests per second of processor time."""
+    """Compare page 1 with the lower bound, in content and in requests per second of processor time."""
     token, _ = issue_token()
     with serving() as ours, serving("floor", "floor:application", first=PAGE, bare=True) as floor:
         _require_same(_rides(fetch(f"{ours.url}/api{PAGE}", token)), _rides(fetch(f"{floor.url}{PAGE}")))
@@ -34,7 +34,7 @@ def beside_floor() -> list[Figure]:
 
 
 def beside_drf() -> list[Figure]:
-    """Compare page 1 with the same by ModelSerializer."""
+    """Compare page 1 with a page by ModelSerializer."""
     token, _ = issue_token()
     with serving() as ours, serving("DRF", "tests.bench.plain_drf:application", first=PAGE) as drf:
         _require_same(_rides(fetch(f"{ours.url}/api{PAGE}", token)), _rides(fetch(f"{drf.url}{PAGE}")))
@@ -54,7 +54,7 @@ def deep() -> list[Figure]:
 
 
 def _cursor_after(ride: Ride, by: Principal) -> str:
-    """Make the cursor that the list itself would answer with this ride as the last one of a page."""
+    """Return the cursor that the list issues if this ride is the last one of a page."""
     return seal_cursor([ride.pickup_at, ride.pk], bound=digest_of(["rides", "pickupTime", {}, reach(by)]))
 
 

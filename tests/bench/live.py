@@ -1,6 +1,6 @@
-"""Measurements of pages that change as the data does: weight of streams, speed of changes, and what telling costs.
+"""Measurements of live pages: memory of streams, latency of changes, and cost of notifications.
 
-The service runs under uvicorn, as it does for streams; browsers are bare sockets (tests/live/reading.py).
+The service runs under uvicorn, as in production; browsers are plain sockets (tests/live/reading.py).
 """
 
 import asyncio
@@ -35,8 +35,8 @@ from tests.live.reading import Reader
 STREAMS: Final = 500
 SHARED: Final = 200  # open streams while changes are timed, half of them in each process
 CHANGES: Final = 100
-AT_ONCE: Final = 8  # streams that are being opened
-EVENTS: Final = 200  # of a round with and without the trigger; short ones, so that both meet the same disk
+AT_ONCE: Final = 8  # streams opened at a time
+EVENTS: Final = 200  # per round with and without the trigger; short rounds, so that disk speed affects both alike
 ROUNDS: Final = 25
 WRITERS: Final = 8
 SET: Final = 100
@@ -52,7 +52,7 @@ _MEGABYTE: Final = 1_000_000
 
 
 def listening(*, streams: int = STREAMS, shared: int = SHARED) -> list[Figure]:
-    """Open streams and read what the process holds; time changes through two processes; record with and without."""
+    """Open streams and measure memory; time changes in two processes; record with and without the trigger."""
     signed_in = cookie()
     weight = asyncio.run(_weigh(signed_in, streams))
     late = asyncio.run(_time(signed_in, shared))
@@ -63,7 +63,7 @@ def listening(*, streams: int = STREAMS, shared: int = SHARED) -> list[Figure]:
 async def _weigh(cookie: str, streams: int) -> Figure:
     with _serving(on_server_core()) as (url, process):
         readers = [Reader(url, cookie) for _ in range(streams)]
-        await readers[0].open()  # so that what the first one loads is not counted
+        await readers[0].open()  # the first stream loads code, which is not counted
         before = process.memory_info().rss
         await open_all(readers[1:])
         after = process.memory_info().rss
@@ -73,7 +73,7 @@ async def _weigh(cookie: str, streams: int) -> Figure:
 
 
 async def _time(cookie: str, streams: int) -> Figure:
-    """Commit changes in this process; each is timed until the last of all streams has it."""
+    """Commit changes in this process; time each until the last stream has received it."""
     with ExitStack() as running:
         served = [running.enter_context(_serving(core)) for core in (on_server_core(), on_other_core())]
         readers = [Reader(served[number % 2][0], cookie) for number in range(streams)]
@@ -101,7 +101,7 @@ async def _arrival(reader: Reader, began: float) -> float:
 
 
 def _cost() -> list[Figure]:
-    """Record the same events with and without the trigger, in turn: by one writer, by several, and as sets."""
+    """Record the same events with and without the trigger, alternating: by one writer, by several, and in sets."""
     with psycopg.connect(conninfo(RUN)) as session:
         (fsync,) = session.execute("SHOW fsync").fetchone() or ("",)
     figures = []
@@ -156,7 +156,7 @@ def _event() -> dict[str, Any]:
 
 @contextmanager
 def _somebody_listening() -> Iterator[None]:
-    """Have a process that hears everything, as each one with streams does."""
+    """Run a process that listens to all notifications, as each process with streams does."""
     command = [*on_server_core(), sys.executable, "-c", _LISTENER, conninfo(RUN), CHANNEL]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -176,7 +176,7 @@ def cookie() -> str:
 
 
 async def open_all(readers: list[Reader]) -> None:
-    """Open streams, a few at a time: each signs in, and waits for a connection of the pool meanwhile."""
+    """Open streams, a few at a time: each logs in and waits for a pool connection meanwhile."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(reader: Reader) -> None:
@@ -196,7 +196,7 @@ def _serving(core: list[str]) -> Iterator[tuple[str, psutil.Process]]:
     port = free_port()
     command = [*core, sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port)]
     command += ["--lifespan", "off", "--log-level", "error", "--timeout-graceful-shutdown", "1"]
-    process = psutil.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)  # a line for each request
+    process = psutil.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)  # a log line for each request
     try:
         wait_until_answering(f"http://127.0.0.1:{port}/api/health/live", process)
         yield f"http://127.0.0.1:{port}", process

@@ -22,7 +22,7 @@ ROUNDS: Final = 6
 
 
 class RequestsFailed(Exception):
-    """Some answers were errors: what was measured is not what was meant."""
+    """Some answers were errors, so that the measurement is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: how many answers a second, and in milliseconds how long they took and what Python spent on each."""
+    """One round: answers per second, their latency in milliseconds, and Python's milliseconds per answer."""
 
     requests: int
     per_second: float
@@ -45,10 +45,10 @@ class Round:
 
 
 def drive(server: Server, requests: Sequence[Request], *, token: str = "", seconds: int = ROUND_SECONDS) -> Round:
-    """Ask a server for these in turn, over and over, for some seconds.
+    """Send these requests to a server in turn, repeatedly, for some seconds.
 
     Raises:
-        RequestsFailed: an answer was no success, or a connection broke.
+        RequestsFailed: an answer was not a success, or a connection broke.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as listed:
         listed.writelines(f"{one.method}\t{one.path}\t{one.key}\t{one.body}\n" for one in requests)
@@ -74,7 +74,7 @@ def drive(server: Server, requests: Sequence[Request], *, token: str = "", secon
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The rounds of one contestant."""
+    """Rounds of one contestant."""
 
     rounds: tuple[Round, ...]
 
@@ -83,7 +83,7 @@ class Series:
 
     @property
     def best(self) -> float:
-        """The highest rate of any round: what the machine's other work spoiled least."""
+        """Highest rate of any round: the round least affected by other load of the machine."""
         return max(one.per_second for one in self.rounds)
 
     @property
@@ -109,18 +109,18 @@ def fetch_one(server: Server, request: Request, *, token: str) -> bytes:
     """Send one request and read its answer.
 
     Raises:
-        RequestsFailed: it is no success.
+        RequestsFailed: the answer is not a success.
     """
     return _send(_connection(server), request, token)
 
 
 def at_rate(server: Server, requests: Sequence[Request], *, token: str, per_second: int) -> list[float]:
-    """Send requests at a fixed rate, however long each takes; return how long they took, sorted, in milliseconds.
+    """Send requests at a fixed rate, independent of their latency; return the sorted latencies in milliseconds.
 
-    A request that waits for a free connection waits for its answer, too: its time begins when it was due.
+    The latency starts when the request is due, and so includes the wait for a free connection.
 
     Raises:
-        RequestsFailed: an answer was no success.
+        RequestsFailed: an answer was not a success.
     """
     local = threading.local()
     began = time.perf_counter() + 0.5
@@ -153,7 +153,7 @@ def _send(connection: http.client.HTTPConnection, request: Request, token: str) 
 
 
 def interleaved(contestants: Sequence[Callable[[], Round]]) -> list[Series]:
-    """Give every contestant its rounds in turn, so that what else the machine does meets all of them."""
+    """Alternate the rounds of all contestants, so that other load of the machine affects all of them."""
     rounds: list[list[Round]] = [[] for _ in contestants]
     for _ in range(ROUNDS):
         for contestant, own in zip(contestants, rounds, strict=True):
@@ -162,6 +162,6 @@ def interleaved(contestants: Sequence[Callable[[], Round]]) -> list[Series]:
 
 
 def ratios(ours: Series, other: Series) -> tuple[float, str]:
-    """Divide our rate by the other's: the medians as the value, the best rounds and both series in words."""
+    """Divide our rate by the other contestant's: the medians as value, the best rounds and both series as text."""
     value = ours.median(per_second) / other.median(per_second)
     return value, f"best {ours.best / other.best:.2f}; {ours.summary} beside {other.summary}"

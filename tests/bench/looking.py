@@ -1,7 +1,7 @@
-"""The two contestants of `exceptions`, each a process of its own: it works once and prints a line of JSON.
+"""The two contestants of `exceptions`, each a process that works once and prints a line of JSON.
 
-python -m tests.bench.looking ours AT     the look at every ride that is due
-python -m tests.bench.looking bare AT     what it wrote last, found and inserted by one statement of SQL
+python -m tests.bench.looking ours AT     evaluation of every ride that is due
+python -m tests.bench.looking bare AT     its rows, selected and inserted by one SQL statement
 """
 
 import datetime as dt
@@ -17,7 +17,7 @@ from apps.rides.services import exception_monitor
 from lib.access import system
 from tests.bench import RUN, conninfo
 
-# The rows lie ready in two tables: what is measured is finding the rides by the index, and writing.
+# The rows are prepared in two tables: the measurement is finding the rides by the index, and writing.
 BARE: Final = """
     WITH due AS (SELECT id FROM rides_ride WHERE next_check_at <= %s ORDER BY next_check_at),
     opened AS (INSERT INTO rides_rideexception SELECT e.* FROM due JOIN bench_exception e ON e.ride_id = due.id)
@@ -40,7 +40,7 @@ def _bare(at: dt.datetime) -> tuple[int, float]:
 
 
 def main(name: str, at: str) -> None:
-    """Work, and print how many rides it was and how long it took, also of Python's own time."""
+    """Run, and print the number of rides, elapsed time, and Python's processor time."""
     cpu = time.process_time()
     rides, seconds = (_ours if name == "ours" else _bare)(dt.datetime.fromisoformat(at))
     measured: dict[str, Any] = {"rides": rides, "seconds": seconds, "cpu": time.process_time() - cpu}

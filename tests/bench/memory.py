@@ -13,13 +13,13 @@ _FIRST: Final = 10_000
 _ALL: Final = 100_000
 _STEP_SECONDS: Final = 5
 _READS_PER_BOOKING: Final = 19
-_BOOKINGS_PER_STEP: Final = 500  # more than a step can make, with the reads between them
-_DAYS_AHEAD: Final = 300  # past whatever `booking` has made
+_BOOKINGS_PER_STEP: Final = 500  # more than a step can use, given the reads in between
+_DAYS_AHEAD: Final = 300  # after the days used by `booking`
 _MEGABYTE: Final = 1_000_000
 
 
 def resident() -> list[Figure]:
-    """Send 100,000 requests of several kinds; read what the worker holds after 10,000 of them and at the end."""
+    """Send 100,000 mixed requests; compare the worker's memory after 10,000 of them and at the end."""
     token, _ = issue_token()
     bookings, reads = Bookings(first=_DAYS_AHEAD), _reads()
     with serving() as server:
@@ -37,7 +37,7 @@ def resident() -> list[Figure]:
 
 
 def _mixed(reads: list[Request], bookings: Bookings) -> list[Request]:
-    """Put a booking after every few reads."""
+    """Insert a booking after every few reads."""
     mixed: list[Request] = []
     for number, booking in enumerate(bookings.take(_BOOKINGS_PER_STEP)):
         start = number * _READS_PER_BOOKING % len(reads)
@@ -46,7 +46,7 @@ def _mixed(reads: list[Request], bookings: Bookings) -> list[Request]:
 
 
 def _reads() -> list[Request]:
-    """Ask for single rides, and for pages of three kinds between them."""
+    """Read single rides, and pages of three kinds in between."""
     facilities = Facility.objects.order_by("pk").values_list("pk", flat=True)[:50]
     rides = Ride.objects.order_by("-pickup_at", "-pk").values_list("pk", flat=True)[:50]
     reads: list[Request] = []

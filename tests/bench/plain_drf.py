@@ -1,6 +1,6 @@
-"""The list as Django REST Framework makes it by itself: model instances, a ModelSerializer, its own JSON renderer.
+"""The list in plain Django REST Framework: model instances, a ModelSerializer, its own JSON renderer.
 
-The serializer is the one that shows single rides.  No token, no audit trail, no middleware.
+The serializer is the one for single rides.  No token, audit trail or middleware.
 """
 
 from typing import Any

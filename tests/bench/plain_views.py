@@ -1,7 +1,7 @@
-"""The bookings and status reports of the API as plain REST Framework makes them: a ModelSerializer, and `save`.
+"""Bookings and status reports in plain REST Framework: a ModelSerializer, and `save`.
 
-They write the rows that the service writes: ride, event and audit entry, and for a report the milestone, in one
-transaction.  No token, no rules, no data scope, no middleware; the caller sends the columns of the ride.
+They write the same rows as the service: ride, event and audit entry, and for a report the milestone, in one
+transaction.  No token, rules, data scope or middleware; the caller sends the columns of the ride.
 """
 
 from typing import Any, cast

@@ -1,10 +1,10 @@
-"""The two contestants of `deliveries`, each a process of its own that works whenever a line tells it to.
+"""The two contestants of `deliveries`, each a process that runs once for each input line.
 
-python -m tests.bench.posting ours         a delivering worker: one shift for each line
-python -m tests.bench.posting bare PLAN    an aiohttp loop that posts what PLAN, a pickle, holds; each line says through
-                                           how many connections
+    python -m tests.bench.posting ours         a delivery worker: one delivery run for each line
+    python -m tests.bench.posting bare PLAN    an aiohttp loop that posts the contents of PLAN, a pickle; each line
+                                               contains the number of connections
 
-A line of JSON answers each.
+It answers each line with a line of JSON.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ async def _post_all(plan: Posts, connections: int) -> None:
 
 
 def main(name: str, *arguments: str) -> None:
-    """Work for each line of the standard input."""
+    """Run once for each line of the standard input."""
     plan = pickle.loads(Path(arguments[0]).read_bytes()) if name == "bare" else []  # noqa: S301  # the parent's
     for line in sys.stdin:
         cpu = time.process_time()

@@ -1,4 +1,4 @@
-"""POST /rides and POST /rides/{id}/status: processor time beside a plain view of REST Framework, and time to answer."""
+"""POST /rides and POST /rides/{id}/status: processor time beside a plain REST Framework view, and latency."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ def status() -> list[Figure]:
     def report(server: Server, prefix: str, token: str) -> Round:
         taken = rides.take(_MOST_PER_ROUND)
         measured = drive(server, [_departure(ride, prefix) for ride in taken], token=token)
-        rides.put_back(taken[measured.requests + 2 * CONNECTIONS :])  # some were on the way when the round ended
+        rides.put_back(taken[measured.requests + 2 * CONNECTIONS :])  # some were in flight when the round ended
         return measured
 
     with serving() as ours, serving("DRF", _PLAIN, first="/rides?limit=1") as plain:
@@ -84,7 +84,7 @@ def _departure(ride: UUID, prefix: str) -> Request:
 
 
 def _columns_of(answer: bytes) -> dict[str, object]:
-    """Take the columns of a ride that the service has booked, as the plain view wants them."""
+    """Return the columns of a booked ride, as the plain view expects them."""
     ride = Ride.objects.get(pk=json.loads(answer)["id"])
     shown = json.loads(json.dumps(RideSerializer(ride).data, default=str))
     return {name: value for name, value in shown.items() if value is not None}

@@ -1,7 +1,9 @@
-"""What deliveries are posted to: as little of an HTTP server as will do, in a process of its own.
+"""Receiver of the deliveries: a minimal HTTP server in its own process.
 
-python tests/bench/receiver.py PORT [NOTES]    answers 200 at once, on /hang never; with NOTES, a file, it appends the
-instant at which each request came and the event's id.  Loads nothing of the service.
+    python tests/bench/receiver.py PORT [NOTES]
+
+Answers 200 at once, on /hang never; appends the instant of each request and the event's id to the file NOTES, if given.
+Imports nothing of the service.
 """
 
 import asyncio

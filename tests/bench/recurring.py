@@ -1,4 +1,4 @@
-"""Measurements of standing orders: making their rides, finding nothing to do, listing a year, and memory."""
+"""Measurements of standing orders: generating their rides, a run without changes, listing a year, and memory."""
 
 import datetime as dt
 import json
@@ -26,7 +26,7 @@ from tests.recurring import many
 
 ORDERS: Final = 10_000
 FEW: Final = 1_000
-LEGS: Final = 24  # of an order: twelve dates in 28 days
+LEGS: Final = 24  # per order: twelve dates in 28 days
 PAIRS: Final = 3
 YEARS: Final = 200  # listed by each contestant
 _RESET: Final = "UPDATE recurring_standingorder SET generated_through = NULL"
@@ -34,13 +34,13 @@ _YEAR: Final = (dt.date(2026, 11, 23), dt.date(2027, 11, 22))
 
 
 class NotTheSame(Exception):
-    """The run wrote something else than what is measured."""
+    """The run wrote other rows than the measurement assumes."""
 
 
 def following(*, orders: int = ORDERS, few: int = FEW) -> list[Figure]:
-    """Make 28 days of rides for every order and COPY the same rows, in turn; go over the orders again; list a year.
+    """Generate 28 days of rides for every order and COPY the same rows, alternating; reconcile again; list a year.
 
-    Again means that all of them are gone over, and found in order: where none is due, nothing is read at all.
+    The second run reconciles all orders and finds no change; if no order is due, it reads no rows.
     """
     _orders(few)
     early = _ours(orders=few, legs=few * LEGS)["peak"]
@@ -51,7 +51,7 @@ def following(*, orders: int = ORDERS, few: int = FEW) -> list[Figure]:
         took = _ours(orders=orders, legs=orders * LEGS)
         made.append(took)
         peaks.append(took["peak"])
-        _run("ANALYZE")  # as autovacuum has by the next night
+        _run("ANALYZE")  # as autovacuum does by the next night
         idle.append(_ours(orders=0)["seconds"])
         _run(_RESET)
         again.append(_ours(orders=orders)["seconds"])
@@ -71,7 +71,7 @@ def following(*, orders: int = ORDERS, few: int = FEW) -> list[Figure]:
 
 
 def _year_of_one() -> Figure:
-    """Work out a year of one order, times, clock changes and all; list its dates by dateutil, in turn."""
+    """Compute a year of one order, with times and clock changes; list its dates by dateutil, alternating."""
     pattern = Pattern(frozenset({0, 2, 4}), _YEAR[0])
     times = Times(dt.time(10, 30), lead=dt.timedelta(minutes=55), stay=dt.timedelta(minutes=270))
     plan = Plan(ZoneInfo("America/Chicago"), [Terms(_YEAR[0], pattern, times)])
@@ -79,7 +79,7 @@ def _year_of_one() -> Figure:
     days = (rrule.MO, rrule.WE, rrule.FR)
 
     def ours() -> list[dt.date]:
-        instant.cache_clear()  # which other orders of the centre would have filled
+        instant.cache_clear()  # other orders of the center would have filled it
         return [one.pattern_date for one in occurrences(plan, *_YEAR)]
 
     def theirs() -> list[dt.date]:
@@ -99,7 +99,7 @@ def _seconds(run: Callable[[], Any]) -> float:
 
 
 def _orders(count: int) -> None:
-    """Begin anew, with so many orders."""
+    """Start over with this many orders."""
     _empty("organizations_facility", "organizations_transportprovider", "organizations_payer", "riders_rider")
     with transaction.atomic():
         many.make(count, at=timezone.now())
@@ -107,8 +107,8 @@ def _orders(count: int) -> None:
 
 
 def _empty(*tables: str) -> None:
-    """Forget all rides, and what came with them."""
-    history = ("events_event", "audit_auditentry", "audit_auditseal")  # nobody else may forget any of it
+    """Delete all rides and the rows created with them."""
+    history = ("events_event", "audit_auditentry", "audit_auditseal")  # append-only in production
     _run(
         *(f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in history),
         f"TRUNCATE {', '.join([*WRITTEN, 'events_outboxentry', *tables])} CASCADE",
@@ -119,7 +119,7 @@ def _empty(*tables: str) -> None:
 
 
 def _ours(*, orders: int, legs: int = 0) -> dict[str, Any]:
-    """Run the task in a process of its own, and see that it did what is measured."""
+    """Run the task in a separate process, and check that it wrote the expected rows."""
     before = _counts()
     measured = _process("ours")
     wrote = {table: count - before[table] for table, count in _counts().items() if count != before[table]}
@@ -131,7 +131,7 @@ def _ours(*, orders: int, legs: int = 0) -> dict[str, Any]:
 
 
 def _copied() -> dict[str, Any]:
-    """Take out what was written, and let COPY write it again."""
+    """Export the written rows, and let COPY write them again."""
     with tempfile.TemporaryDirectory() as folder:
         with psycopg.connect(conninfo(RUN)) as session, session.cursor() as cursor:
             for table in WRITTEN:

@@ -1,6 +1,6 @@
 """The overview of 90 days in Chromium, over a quarter of a million rides in that time.
 
-`BENCH_PAGE_RIDES` makes it smaller, for a quick try: rides of two years, of which an eighth is in the 90 days.
+`BENCH_PAGE_RIDES` reduces the data for a quick run: rides of two years, of which an eighth is in the 90 days.
 """
 
 import os
@@ -26,14 +26,14 @@ from tests.bench.table import Figure
 from tests.browser import chromium
 
 RIDES: Final = int(os.environ.get("BENCH_PAGE_RIDES", "2100000"))
-LOADS: Final = 20  # five tell a median, and no 95th of a hundred
-# Until the browser has laid the page out and its script has run, which for a figure has drawn the chart.
+LOADS: Final = 20  # five are enough for a median, not for a 95th percentile
+# Until layout and script have finished, which includes drawing the chart of a figure.
 _TOOK: Final = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"
 
 
 def opening() -> list[Figure]:
-    """Open the overview and one figure with its chart, each in a browser that has never seen them."""
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright has a loop in this thread
+    """Open the overview and one figure with its chart, each with an empty browser cache."""
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs an event loop in this thread
     reports.prepare(RIDES)
     within = Ride.objects.filter(service_date__range=(reports.FIRST, reports.LAST)).count()
     asked = f"?from={reports.FIRST}&to={reports.LAST}"
@@ -58,7 +58,7 @@ def opening() -> list[Figure]:
 
 def _loads(browser: Browser, address: str, url: str, signed_in: str) -> list[float]:
     took = []
-    for _round in range(LOADS + 1):  # the first one warms the server, and does not count
+    for _round in range(LOADS + 1):  # the first one warms the server up, and does not count
         with page_of(browser, url, signed_in) as page:
             answer = page.goto(address, wait_until="load")
             assert answer is not None, address

@@ -1,6 +1,6 @@
-"""Reports over two years of rides beside the same figures straight from the rides, and what their upkeep costs.
+"""Reports over two years of rides beside the same figures computed from the rides, and the cost of the rollups.
 
-`BENCH_REPORT_RIDES` makes it smaller, for a quick try; the goals are about five million.
+`BENCH_REPORT_RIDES` reduces the data for a quick run; the goals assume about five million.
 """
 
 import datetime as dt
@@ -38,18 +38,18 @@ LAST: Final = dt.date(2026, 11, 19)
 FIRST: Final = LAST - dt.timedelta(days=89)
 ROUNDS: Final = 40
 AT: Final = dt.datetime(2026, 11, 20, 15, 0, tzinfo=dt.UTC)
-WRITTEN: Final = 360  # rides of one round of upkeep, each from booking to handing over
+WRITTEN: Final = 360  # rides of one refresh, each from booking to completion
 UPKEEP_ROUNDS: Final = 3
 TRENDS: Final = ("pickupOnTimeRate", "fulfillmentRate", "driverWait")
 BY: Final = system("bench")
 
 
 class NotTheSame(Exception):
-    """Rollups and rows do not say the same: nothing was measured."""
+    """Rollups and rows differ, so that the measurement is invalid."""
 
 
 def answering() -> list[Figure]:
-    """Fill two years in, ask for a quarter of all facilities and for the whole time, and keep up with writing."""
+    """Backfill two years, report a quarter of all facilities and the whole time, and refresh during writes."""
     prepare(RIDES)
     quarter = select(by=BY, first=FIRST, last=LAST)
     ours = _times(lambda: facility_kpis(by=BY, selection=quarter, compared=False), ROUNDS)
@@ -75,7 +75,7 @@ def answering() -> list[Figure]:
 
 
 def prepare(rides: int) -> None:
-    """Write that many rides over two years, and fill their rollups in."""
+    """Write this many rides over two years, and backfill their rollups."""
     say(f"Making {rides:,} rides.")
     with psycopg.connect(conninfo(RUN), autocommit=True) as session:
         session.execute("SET synchronous_commit = off")
@@ -158,7 +158,7 @@ def _same() -> None:
 
 
 def _width(denominator: tuple[str, ...], rest: Any) -> int:
-    """Say how many numbers of a figure are compared; passes the value of a quantile by."""
+    """Return how many numbers of a figure are compared; skips the value of a quantile."""
     if denominator:
         return 2
     next(rest)
@@ -166,7 +166,7 @@ def _width(denominator: tuple[str, ...], rest: Any) -> int:
 
 
 def _upkeep() -> tuple[float, float, int]:
-    """Write rides through the services and bring the rollups up to date, in turn; answer seconds and events."""
+    """Write rides through the services and refresh the rollups, alternating; return seconds and events."""
     crews = _crews()
     facilities = list(Facility.objects.order_by("pk").values_list("pk", flat=True)[:60])
     writing = keeping = 0.0

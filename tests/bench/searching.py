@@ -1,4 +1,4 @@
-"""Finding a rider among 100,000 while somebody types: the booking desk's own page, sign-in, trail and all."""
+"""Rider search among 100,000 riders during typing: the whole booking page, with login and audit trail."""
 
 import random
 import statistics
@@ -17,9 +17,9 @@ from tests.bench import RUN, conninfo
 from tests.bench.table import Figure
 
 RIDERS: Final = 100_000
-SEARCHES: Final = 300  # of each kind, by each of the two who search
+SEARCHES: Final = 300  # of each kind, by each of the two users
 FACILITIES: Final = 60
-# 500 last names and 60 first names: two letters find thousands of riders, as they do in life.
+# 500 last names and 60 first names: two letters match thousands of riders, as in production.
 _ONSETS: Final = """
     Wal Mar Hen Car Ros Pet Ber Ham Lin Gra Tho Wil And Mor Sul Ric Bro Dav Fer Nel
 """
@@ -61,7 +61,7 @@ _FILL: Final = """
 
 
 def answering(*, riders: int = RIDERS, searches: int = SEARCHES) -> list[Figure]:
-    """Search as a dispatcher, who reaches everybody, and as a planner of one facility; answer the 95th percentile."""
+    """Search as a dispatcher with all riders and as a planner of one facility; return the 95th percentile."""
     _fill(riders)
     random.seed(1)
     kinds = _searches(riders, searches)
@@ -86,7 +86,7 @@ def _percentile(times: list[float]) -> float:
 
 def _searches(riders: int, count: int) -> dict[str, list[str]]:
     def last() -> str:
-        return random.choice(_ONSETS.split()) + random.choice(_ENDINGS.split())  # names, and no secrets
+        return random.choice(_ONSETS.split()) + random.choice(_ENDINGS.split())  # names, not secrets
 
     def number() -> int:
         return random.randrange(riders)

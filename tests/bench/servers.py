@@ -1,6 +1,6 @@
 """Web servers under test: one gunicorn worker with four threads each, alone on the first core.
 
-PostgreSQL and whoever asks share the second one, so that a request pays for its own Python and for nothing else.
+PostgreSQL and the clients share the second core, so that a request is charged only for its own Python time.
 """
 
 import os
@@ -26,7 +26,7 @@ from tests.bench import ROOT, RUN, conninfo
 THREADS: Final = 4
 POOL: Final = 8
 _START_SECONDS: Final = 60
-# Nobody asks this often in real life; what is limited cannot be measured.
+# Far above real rates: a rate limit would distort the measurement.
 _RATES: Final = {"API_RATE_READ": "100000000", "API_RATE_WRITE": "100000000"}
 
 
@@ -40,29 +40,29 @@ class Server:
 
     @property
     def worker(self) -> psutil.Process:
-        """The process that answers; gunicorn's own only minds it."""
+        """The worker process that answers; gunicorn's main process only supervises it."""
         (worker,) = self.process.children()
         return worker
 
     def cpu_seconds(self) -> float:
-        """Tell what the worker has spent so far."""
+        """Processor seconds that the worker has used so far."""
         times = self.worker.cpu_times()
         return float(times.user + times.system)
 
 
 @lru_cache(maxsize=1)
 def cores() -> list[int]:
-    """List the cores that this process began with: servers get the first, everybody else the second."""
+    """Return the cores available at the start: the first one for servers, the second one for all other processes."""
     return sorted(os.sched_getaffinity(0))
 
 
 def on_server_core() -> list[str]:
-    """Begin a command that runs alone."""
+    """Start a command alone on the server core."""
     return ["taskset", "--cpu-list", str(cores()[0])]
 
 
 def on_other_core() -> list[str]:
-    """Begin a command that runs beside PostgreSQL."""
+    """Start a command on the core of PostgreSQL."""
     return ["taskset", "--cpu-list", str(cores()[1])]
 
 
@@ -76,7 +76,7 @@ def serving(
 ) -> Iterator[Server]:
     """Serve a WSGI application until the block ends; `bare` ones are loaded without this package and Django.
 
-    `first` is asked for before the block begins, and may be refused.
+    Requests `first` before the block starts; that answer may be a refusal.
     """
     port = free_port()
     command = [
@@ -99,9 +99,9 @@ def serving(
 
 
 def settle_database() -> None:
-    """Move the sessions of this run to the core of PostgreSQL, where they run on this machine and let us.
+    """Move the database sessions of this run to PostgreSQL's core, if they run on this machine and it is permitted.
 
-    Servers open their sessions as they are asked: call this after the warm-up.
+    Servers open sessions on demand: call this after the warm-up.
     """
     with psycopg.connect(conninfo(RUN), autocommit=True) as session:
         found = session.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()").fetchall()
@@ -112,10 +112,10 @@ def settle_database() -> None:
 
 
 def fetch(url: str, token: str = "") -> bytes:
-    """Read one answer.
+    """Return the body of one answer.
 
     Raises:
-        urllib.error.HTTPError: it is not a success.
+        urllib.error.HTTPError: the answer is not a success.
     """
     headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:  # noqa: S310  # ours
@@ -123,7 +123,7 @@ def fetch(url: str, token: str = "") -> bytes:
 
 
 def missing() -> str:
-    """Say what this machine lacks, and how to get it; "" when all is there."""
+    """Return which programs this machine lacks and how to get them; "" if none."""
     if sys.platform != "linux" or len(cores()) < 2:
         return "make bench needs Linux with two cores or more: it keeps the service and PostgreSQL apart by core."
     packages = {"wrk": "wrk", "taskset": "util-linux"}
@@ -135,7 +135,7 @@ def missing() -> str:
 
 
 def leave_server_core() -> None:
-    """Keep this process, and whatever it starts without a core of its own, off the core of the servers."""
+    """Move this process, and processes that it starts without a core, off the server core."""
     psutil.Process().cpu_affinity([cores()[1]])
 
 
@@ -146,7 +146,7 @@ def free_port() -> int:
 
 
 def wait_until_answering(url: str, process: "subprocess.Popen[bytes]") -> None:
-    """Wait for the first answer, whichever: what is loaded on demand is loaded then."""
+    """Wait for the first answer, of any status, which includes loading on demand."""
     give_up = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < give_up:
         try:

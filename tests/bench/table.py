@@ -1,4 +1,4 @@
-"""What was measured, for people and for programs."""
+"""Results of the measurements, as text and as JSON."""
 
 import json
 import operator
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A name of issue and README, and what its value has to reach."""
+    """A figure of the README, and the value that it has to reach."""
 
     name: str
     unit: str
@@ -25,7 +25,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The value of a goal, and what it was worked out from."""
+    """Value of a goal, and the numbers from which it was computed."""
 
     name: str
     value: float
@@ -33,7 +33,7 @@ class Figure:
 
 
 def say(text: str) -> None:
-    """Tell the person at the terminal what goes on."""
+    """Print progress to the terminal."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

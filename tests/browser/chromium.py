@@ -1,8 +1,8 @@
-"""Chromium for the browser tests: the machine's own, or Playwright's; `make test` installs one where it may.
+"""Chromium for the browser tests: the machine's own, or Playwright's; `make test` installs one if it may.
 
-Without a window to draw, Debian's `chromium-headless-shell` does the same in half the time: the tests prefer it.
+The tests prefer Debian's `chromium-headless-shell`, which has no window to draw and takes half the time.
 
-python -m tests.browser.chromium
+    python -m tests.browser.chromium
 """
 
 import os
@@ -21,18 +21,18 @@ _AT_MOST: Final = 600  # seconds for a download
 
 @cache
 def find() -> str | None:
-    """Name the program, or None; quick where the machine has one of its own."""
+    """Return the path of the program, or None; fast if the machine has its own Chromium."""
     return os.environ.get("CHROMIUM") or shutil.which(_SHELL) or find_whole()
 
 
 def find_whole() -> str | None:
-    """Name the one that people use, or None: what is measured is what they see."""
+    """Return the path of a full Chromium, or None: measurements use the browser that people use."""
     named = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     return named or shutil.which(_SHELL) or _playwrights_own()
 
 
 def install() -> bool:
-    """Install one where there is none: Debian's as root, Playwright's own elsewhere.  Say whether there is one now."""
+    """Install Chromium if there is none: Debian's as root, Playwright's otherwise.  Return whether it is available."""
     named = os.environ.get("CHROMIUM") or shutil.which(_SHELL)
     may = os.geteuid() == 0 and shutil.which(APT[0]) is not None
     if named or (find() and not may):
@@ -54,12 +54,12 @@ def install() -> bool:
 def _playwrights_own() -> str | None:
     done = _run([sys.executable, "-c", _WHERE])
     path = done.stdout.strip() if done is not None else ""
-    # It may be there and not start: its libraries are the machine's affair.
+    # The program may exist and fail to start, if the machine lacks its libraries.
     return path if path and os.access(path, os.X_OK) and _run([path, "--version"]) is not None else None
 
 
 def _run(command: list[str]) -> "subprocess.CompletedProcess[str] | None":
-    """Run a program quietly; None where it fails."""
+    """Run a program without output; return None if it fails."""
     variables = {
         **os.environ,
         "DEBIAN_FRONTEND": "noninteractive",

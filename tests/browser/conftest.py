@@ -1,6 +1,6 @@
-"""A running service on the test database, and a browser to look at it with.
+"""A running service on the test database, and a browser for it.
 
-`PICTURES=folder` keeps a full-page picture of every page, theme and width.
+`PICTURES=folder` saves a full-page picture of every page, theme and width.
 """
 
 import os
@@ -25,7 +25,7 @@ expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a browser where there is none."""
+    """Skip tests that need a browser if there is none."""
     if chromium.find() is not None:
         return
     for item in items:
@@ -33,10 +33,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="Chromium is not installed (set CHROMIUM to its path)"))
 
 
-# Of a module, not of the session: its event loop runs in this thread, and other tests run loops of their own.
+# Per module, not per session: its event loop runs in this thread, and other tests run their own loops.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    # Playwright's event loop would otherwise make Django refuse database calls in this thread.
+    # Without this, Django refuses database calls in this thread because of Playwright's event loop.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(
@@ -55,14 +55,14 @@ def services(django_db_setup: None) -> Iterator[Forge]:
 
 @pytest.fixture
 def service(services: Forge, transactional_db: None) -> Iterator[str]:
-    """The address of the service, which runs on the rows that the test has committed."""
+    """Address of the service, which serves the rows that the test has committed."""
     with services.serving() as url:
         yield url
 
 
 @pytest.fixture
 def inspector_of(service: str, browser: Browser) -> Callable[[User | None], Inspector]:
-    """Make an inspector who is signed in as somebody, or is nobody."""
+    """Return a function that makes an inspector for a logged-in user or an anonymous visitor."""
 
     def make(user: User | None = None) -> Inspector:
         pictures = os.environ.get("PICTURES")

@@ -1,4 +1,4 @@
-"""Days of people, by the real clock: in the evening of Chicago UTC is a day ahead."""
+"""Current dates by the real clock: in the evening of Chicago the UTC date is a day ahead."""
 
 import datetime as dt
 from zoneinfo import ZoneInfo
@@ -8,5 +8,5 @@ from django.utils import timezone
 
 
 def today() -> dt.date:
-    """Give the operator's day."""
+    """Return the current date in the operator's zone."""
     return timezone.now().astimezone(ZoneInfo(settings.OPERATOR_TIME_ZONE)).date()

@@ -1,6 +1,6 @@
-"""A service of its own for every test in milliseconds: a process that has loaded everything forks them.
+"""A fresh service for every test in milliseconds: a process that has loaded everything forks them.
 
-python -m tests.browser.forking    tells its port; each line of the input ends the one there is, "start" makes another
+python -m tests.browser.forking    prints its port; each input line ends the current service, "start" forks a new one
 """
 
 import os
@@ -15,14 +15,14 @@ from tests.serving import ROOT, await_answer, environment
 
 
 class Forge:
-    """Makes one service after the other, on the same address."""
+    """Starts one service after the other, on the same address."""
 
     def __init__(self, process: "subprocess.Popen[str]", url: str) -> None:
         self._process, self._url = process, url
 
     @contextmanager
     def serving(self) -> Iterator[str]:
-        """Run a new service on the test database; gives its address."""
+        """Run a new service on the test database; yields its address."""
         try:
             self._tell("start")
             await_answer(self._url, self._process)
@@ -40,7 +40,7 @@ class Forge:
 
 @contextmanager
 def forge() -> Iterator[Forge]:
-    """Run the process that forks; in the end it and all it made are gone.  Coverage does not follow it."""
+    """Run the forking process; at the end it and its services are ended.  Coverage does not follow it."""
     variables = environment(0)
     variables.pop("COVERAGE_PROCESS_CONFIG", None)
     command = [sys.executable, "-m", "tests.browser.forking"]
@@ -49,15 +49,15 @@ def forge() -> Iterator[Forge]:
     ) as process:
         assert process.stdout is not None
         yield Forge(process, f"http://127.0.0.1:{int(process.stdout.readline())}")
-        process.communicate()  # the end of its input is the end of it
+        process.communicate()  # it exits at the end of its input
 
 
 def main() -> None:
-    """Load the service, and do as each line says."""
-    listener = socket.create_server(("127.0.0.1", 0))  # of all of them: nobody takes the port in between
+    """Load the service, and follow each input line."""
+    listener = socket.create_server(("127.0.0.1", 0))  # shared: no other process can take the port
     port = listener.getsockname()[1]
     os.environ["BASE_URL"] = f"http://127.0.0.1:{port}"
-    import uvicorn  # noqa: PLC0415  # what the tests need of this module is the other end
+    import uvicorn  # noqa: PLC0415  # tests import this module only for its other side
 
     from config.asgi import application  # noqa: PLC0415  # knows its address from here on
 
@@ -69,7 +69,7 @@ def main() -> None:
         if line == "start\n":
             child = os.fork()
             if child == 0:
-                with suppress(BaseException):  # it has no way back into this loop
+                with suppress(BaseException):  # the child must not return into this loop
                     server.run(sockets=[listener])
                 os._exit(0)
         _say("done")

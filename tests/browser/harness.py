@@ -1,7 +1,7 @@
-"""What every page has to pass in a real browser, in every state that a test brings it into.
+"""Checks that every page must pass in a real browser, in every state that a test brings it into.
 
-`Inspector.inspect("/path/", name="page")` opens a page and says all that is wrong with it; `faults(page)` says it of a
-page in the state it is in; and whatever a page complained of while a context was open fails the test when it is closed.
+`Inspector.inspect("/path/", name="page")` opens a page and returns its faults; `faults(page)` returns those of a page
+in its current state; an error that a page reports while a context is open fails the test when the context is closed.
 """
 
 import json
@@ -14,15 +14,15 @@ from typing import Any, Final, Literal
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response
 
 AXE = Path(__file__).with_name("vendor") / "axe.min.js"
-PATIENCE: Final = 60_000  # milliseconds that a page may take to show what a test waits for, on a busy machine
+PATIENCE: Final = 60_000  # milliseconds that a page may take to show expected content, on a busy machine
 WIDTHS = (320, 390, 1440)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 STANDARDS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-# The rules of these standards that look at colours: dark differs from light in nothing else.
+# The color rules of these standards: the dark theme differs from the light one only in colors.
 COLOURS: Final = ["color-contrast", "link-in-text-block"]
 
-# Runs before anything of the page: tells what the content policy refused, and keeps who listens for clicks.  axe breaks
-# the policy itself, which is no fault of the page.
+# Runs before the page's own scripts: reports violations of the content policy, and records click listeners.  axe
+# violates the policy itself, which is not a fault of the page.
 WATCH = """
 document.addEventListener("securitypolicyviolation", (event) => {
   if (!window.__judging)
@@ -36,7 +36,7 @@ EventTarget.prototype.addEventListener = function (type, ...rest) {
 };
 """
 
-# Elements that do something when clicked, that are shown, and that Tab never reaches.
+# Visible elements that react to clicks and that Tab never reaches.
 UNREACHABLE = """() => [...window.__clickable, ...document.querySelectorAll("[hx-get], [hx-post], [role=button]")]
   .filter((element) => (element.getAttribute("hx-trigger") ?? "click").includes("click"))
   .filter((element) => element.isConnected && element.checkVisibility() && element !== document.body)
@@ -51,16 +51,16 @@ UNREACHABLE = """() => [...window.__clickable, ...document.querySelectorAll("[hx
 
 LANDMARKS = """() => ({h1: document.querySelectorAll("h1").length, main: document.querySelectorAll("main").length})"""
 OVERFLOW = "() => document.documentElement.scrollWidth - window.innerWidth"
-# The share of the window that the content of a page takes.
+# Share of the window width that the content of a page takes.
 CONTENT_SHARE = """() => (document.querySelector("main #content") ?? document.querySelector("main"))
   .getBoundingClientRect().width / window.innerWidth"""
 
 
 @dataclass
 class Heard:
-    """What pages complained of.  No answer, or one of 4xx, to a page or to a script is none: the test judges it."""
+    """Errors reported by pages.  A 4xx answer, or none, to a page or script is not an error: the test checks it."""
 
-    said: list[tuple[str, str]] = field(default_factory=list)  # a text, and the address it is about
+    said: list[tuple[str, str]] = field(default_factory=list)  # a text, and the address that it concerns
     refused: set[str] = field(default_factory=set)
 
     def complaints(self) -> list[str]:
@@ -88,7 +88,7 @@ class Heard:
 
 @dataclass
 class Inspector:
-    """Opens pages and collects what is wrong with them.  Findings are texts; a good page has none."""
+    """Opens pages and collects their faults.  Faults are texts; a good page has none."""
 
     browser: Browser
     url: str
@@ -96,7 +96,7 @@ class Inspector:
     pictures: Path | None = None
 
     def inspect(self, path: str, *, name: str, status: int = 200) -> list[str]:
-        """Open a page in both themes and at every width; say all that is wrong with it."""
+        """Open a page in both themes and at every width; return all faults."""
         with self._opened() as (context, heard):
             page = context.new_page()
             response = page.goto(self.url + path, wait_until="load")
@@ -108,7 +108,7 @@ class Inspector:
 
     @contextmanager
     def context(self, **options: Any) -> Iterator[BrowserContext]:
-        """Open a window of somebody who is signed in; what its pages complained of meanwhile fails the test."""
+        """Open a window of a logged-in user; errors that its pages report meanwhile fail the test."""
         with self._opened(**options) as (context, heard):
             yield context
             complaints = heard.complaints()
@@ -127,7 +127,7 @@ class Inspector:
             yield context, heard
 
     def content_share(self, path: str) -> float:
-        """Measure how much of a 1440 px window the content takes, 0 to 1."""
+        """Return the share of a 1440 px window that the content takes, 0 to 1."""
         with self.context() as context:
             page = context.new_page()
             page.goto(self.url + path, wait_until="load")
@@ -145,7 +145,7 @@ class Inspector:
 
 
 def faults(page: Page) -> list[str]:
-    """Say what is wrong with a page in the state it is in: landmarks, Tab, every width, and axe in both themes."""
+    """Return the faults of a page in its current state: landmarks, Tab, every width, and axe in both themes."""
     found = [f"has {n} {tag}" for tag, n in page.evaluate(LANDMARKS).items() if n != 1]
     found += [f"Tab never reaches {html}" for html in page.evaluate(UNREACHABLE)]
     found += [f"axe {finding}" for finding in _axe(page, {"type": "tag", "values": STANDARDS})]
@@ -163,11 +163,11 @@ def faults(page: Page) -> list[str]:
 
 
 def _axe(page: Page, only: dict[str, Any]) -> list[str]:
-    """Say what axe finds by the rules that are asked for."""
+    """Return the violations that axe finds by these rules."""
     session = page.context.new_cdp_session(page)
     if not page.evaluate("() => 'axe' in window"):
         session.send("Runtime.evaluate", {"expression": AXE.read_text()})
-    # What passes is not asked for: to describe every node that does takes time on large pages.
+    # Passing nodes are not requested: their description takes time on large pages.
     options = json.dumps({"runOnly": only, "resultTypes": ["violations"], "preload": False})
     run = f"window.__judging = true; axe.run(document, {options})"
     run += ".then((found) => JSON.stringify(found.violations.map("

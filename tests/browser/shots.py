@@ -1,9 +1,9 @@
-"""Pictures of every screen, as each role of the demo sees it: light, dark and on a phone.
+"""Screenshots of every page, as each role of the demo sees it: light, dark and on a phone.
 
-python -m tests.browser.shots [role,...]    which is `make shots ONLY=role,...`
+    python -m tests.browser.shots [role,...]    which is `make shots ONLY=role,...`
 
-Follows the links of the service that `make run` has up, or of one that it starts, and takes one picture of each kind of
-page: the first order stands for all orders.  Writes var/shots/<role>/, and an index.html to look through.
+Follows the links of the running `make run` service, or of one that it starts, and takes one screenshot of each kind of
+page: the first order represents all orders.  Writes var/shots/<role>/, and an index.html.
 """
 
 import contextlib
@@ -28,9 +28,9 @@ from tests.browser import chromium
 ROOT: Final = Path(__file__).resolve().parents[2]
 VAR: Final = ROOT / "var"
 SHOTS: Final = VAR / "shots"
-PATIENCE: Final = 300  # seconds until the service is up, on a machine that has to fetch a database first
-MOST_PAGES: Final = 120  # of a role
-# What stands for one of many in an address: ids, dates, numbers.
+PATIENCE: Final = 300  # seconds until the service runs, on a machine that has to download a database first
+MOST_PAGES: Final = 120  # per role
+# Parts of an address that identify one of many rows: ids, dates, numbers.
 _ONE_OF_MANY: Final = re.compile(r"(?<=/)([0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d|\d+)(?=/|$)")
 _NOT_OPENED: Final = re.compile(r"/(logout|static|api|v1|calendars)/|\.(ics|csv|json|pdf)$")
 _LINKS: Final = """() => [...document.querySelectorAll("a[href]")]
@@ -41,7 +41,7 @@ _LOOKS: Final = (("light", "light", 1440), ("dark", "dark", 1440), ("phone", "li
 
 
 def main(only: str = "") -> int:
-    """Take the pictures; return 1 where there is no browser, or a role that nobody has."""
+    """Take the screenshots; return 1 if there is no browser, or if a role has no user."""
     if chromium.find() is None:
         _say("Chromium is not installed (set CHROMIUM to its path).")
         return 1
@@ -66,7 +66,7 @@ def main(only: str = "") -> int:
 
 @contextmanager
 def _service() -> Iterator[dict[str, Any]]:
-    """Find the service that is up, or run one; gives what its demo data say."""
+    """Return the running service, or start one; yields its demo logins."""
     if (told := _told()) is not None:
         yield told
         return
@@ -92,7 +92,7 @@ def _told() -> dict[str, Any] | None:
 
 
 def _walk(browser: Browser, url: str, person: dict[str, str], folder: Path) -> Iterator[str]:
-    """Open one page of each kind that can be reached, breadth first, and keep pictures of it."""
+    """Open one page of each kind that is reachable, breadth first, and save screenshots of it."""
     folder.mkdir(parents=True)
     context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
     page = context.new_page()
@@ -105,8 +105,8 @@ def _walk(browser: Browser, url: str, person: dict[str, str], folder: Path) -> I
     for _ in range(MOST_PAGES):
         if not waiting and not asked:
             break
-        path = (waiting or asked).popleft()  # pages before what is asked of them
-        with contextlib.suppress(Error):  # a file to save, and no page
+        path = (waiting or asked).popleft()  # pages before their query variants
+        with contextlib.suppress(Error):  # a download instead of a page
             response = page.goto(url + path)
             if response is None or "text/html" not in response.headers.get("content-type", ""):
                 continue
@@ -121,7 +121,7 @@ def _walk(browser: Browser, url: str, person: dict[str, str], folder: Path) -> I
 
 
 def _kind(link: str) -> str:
-    """Name what a page shows one of: its address without ids, and what is asked there, not the answers."""
+    """Return the kind of a page: its address without ids, with the names of its query parameters, not their values."""
     path, _, asked = link.partition("?")
     names = sorted(one.partition("=")[0] for one in asked.split("&") if one)
     return "?".join([_ONE_OF_MANY.sub("one", path), *names])
@@ -141,7 +141,7 @@ def _say(line: str) -> None:
 
 
 def _write_index() -> None:
-    """List all pictures that there are, a row for each page."""
+    """Write an index of all screenshots, a row for each page."""
     looks = [look for look, *_ in _LOOKS]
     rows = []
     for light in sorted(SHOTS.glob("*/*-light.png")):

@@ -1,4 +1,4 @@
-"""What calls for who does not look: the count before the title, a sound, a notification."""
+"""Alerts for users who look elsewhere: the count in the title, a sound, a notification."""
 
 import datetime as dt
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ PATIENCE = 30_000  # milliseconds, on a loaded machine
 HOME = "/console/home/"
 PREFERENCES = "/console/preferences/"
 QUIET = 10_000  # milliseconds between two sounds (attention.js)
-# Counts what a page would have played and shown, and says so to all of its browser's tabs together.
+# Counts sounds and notifications of a page, shared by all tabs of its browser.
 STUBS = """
 window.__played = 0;
 window.__blocked = false;
@@ -82,7 +82,7 @@ def _tell(title: str, severity: str = "warning") -> None:
 
 
 def _known(page: Page, count: int) -> None:
-    """Wait until the browser has said to itself which alerts it knows."""
+    """Wait until the browser has stored which alerts it knows."""
     told = "() => JSON.parse(localStorage.getItem(`carelane-told-${live.dataset.person}`) ?? 'null')?.length"
     page.wait_for_function(f"(count) => ({told})() === count", arg=count, timeout=PATIENCE)
 
@@ -132,7 +132,7 @@ def test_new_alerts_sound_once_per_batch_in_one_tab(inspector_of: InspectorOf, d
         first.wait_for_function("() => window.__shown.length === 2", timeout=PATIENCE)
         later = (_played(first, second), _shown(first, second))
 
-        # Another page of the tab has nothing new to tell, nor has the tab that holds the stream next.
+        # Another page of the tab has nothing new to announce, nor has the next tab that holds the stream.
         first.goto(f"{desk.url}/console/inbox/")
         expect(second.locator("#live")).to_have_text("Live", timeout=PATIENCE)
         _tell("The last")

@@ -66,7 +66,7 @@ def _drop(page: Page, ride: Ride, onto: str) -> None:
 
 
 def test_the_board_and_its_pages_are_sound(desk: Inspector, day: SeededDay) -> None:
-    """B13 with it: no page scrolls sideways at 320 and 390 px."""
+    """Includes B13: no page scrolls sideways at 320 and 390 px."""
     ride = day.waiting[0]
 
     found = desk.inspect(f"{BOARD}?day={day.date}", name="board")
@@ -109,7 +109,7 @@ def test_b3_card_dragged_to_a_driver_is_assigned_and_undone(page: Page, day: See
     assert _driver_of(ride) == driver.pk
     expect(page.locator(f"#lane-{driver.pk} .bar#ride-{ride.pk}")).to_have_count(1)
     expect(waiting).to_have_text(str(before - 1))
-    page.locator(".toast-action").focus()  # it stays while it has the focus
+    page.locator(".toast-action").focus()  # it stays as long as it has the focus
     assert faults(page) == []
     page.keyboard.press("Enter")
     expect(waiting).to_have_text(str(before))
@@ -161,7 +161,7 @@ def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: SeededD
 
 
 def test_b7_drag_survives_changes_of_others(page: Page, day: SeededDay) -> None:
-    """The queue is put in anew when the drag is over: the card stays the same element while it is held."""
+    """The queue is replaced when the drag ends: the card stays the same element while it is dragged."""
     ride, other, driver = day.waiting[0], day.waiting[1], day.drivers[0]
     card, lane = page.locator(f"#ride-{ride.pk}"), page.locator(f"#lane-{driver.pk}")
     lane.scroll_into_view_if_needed()
@@ -191,7 +191,7 @@ def test_b7_drag_survives_changes_of_others(page: Page, day: SeededDay) -> None:
 
 @pytest.mark.parametrize("first", ["many", "resync"])
 def test_b7_many_changes_during_a_drag_are_fetched_as_a_whole(page: Page, day: SeededDay, first: str) -> None:
-    """An address has no room for all names, and what was to be asked for as a whole stays so when names follow."""
+    """An address cannot hold all names, and a request for the whole board stays one when further names follow."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/board/changes/" in request.url else None)
     names = [str(one.pk) for one in Ride.objects.order_by("pk")[:120]]
@@ -288,7 +288,7 @@ def test_b13_on_a_phone_queue_and_drivers_are_switched_between(page: Page, day: 
 def test_w1_released_will_call_shows_elsewhere_within_a_second(
     inspector_of: Callable[[User | None], Inspector], transactional_db: None
 ) -> None:
-    """On a smaller day, with all of its will-calls: what counts is the way between the desks, the median of it."""
+    """A smaller day with all will-calls: the median latency between two browsers counts."""
     day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1), rides=400, drivers=20, riders=60)
     desk = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
     took = []
@@ -354,7 +354,7 @@ def test_b14_suggestions_are_accepted_at_once_or_discarded(page: Page, day: Seed
 def test_map_marks_are_reached_by_keys_and_offer_actions(
     inspector_of: Callable[[User | None], Inspector], transactional_db: None
 ) -> None:
-    """On a small day: every mark is a button to axe, and takes its time."""
+    """A small day: axe checks every marker as a button, which takes time."""
     day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1), rides=120, drivers=8, riders=60)
     desk = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
     first, second = day.waiting[:2]
@@ -386,7 +386,7 @@ def test_map_marks_are_reached_by_keys_and_offer_actions(
 
 
 def test_r1_ride_has_its_own_url_and_back_restores_the_board(page: Page, day: SeededDay) -> None:
-    """How soon it opens is measured by `make bench ONLY=board`."""
+    """The opening time is measured by `make bench ONLY=board`."""
     ride = day.waiting[-1]
     scrolled = """() => ["#timeline", "#queue"].map((one) => document.querySelector(one))
       .map((one) => [one.scrollLeft, one.scrollTop])"""

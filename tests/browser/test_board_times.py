@@ -1,4 +1,4 @@
-"""The board's day in a browser: on days when the clocks change (B12), and on paper (F1)."""
+"""The board's day in a browser: on days when the clocks change (B12), and in print (F1)."""
 
 import datetime as dt
 import re
@@ -34,7 +34,7 @@ def desk(inspector_of: InspectorOf) -> Inspector:
 
 
 def _next_of(hours: int) -> Axis:
-    """The next service day that is so long."""
+    """Return the next service day with this length."""
     days = (Axis(TOMORROW + dt.timedelta(days=number), CHICAGO) for number in range(400))
     return next(axis for axis in days if axis.minutes == hours * 60)
 
@@ -60,7 +60,7 @@ def _left(one: Locator) -> float:
 
 
 def _worked() -> float:
-    """Tell how many seconds processors have worked for the service: what else the machine does takes none of them."""
+    """Return the processor seconds of the service, which exclude other load of the machine."""
     processes = psutil.Process().children(recursive=True)
     times = [one.cpu_times() for one in processes if "python" in one.name()]
     return float(sum(one.user + one.system for one in times))
@@ -80,7 +80,7 @@ def _ends(page: Page, selector: str) -> float:
 def test_b12_days_of_clock_changes_are_drawn_in_full_length(
     desk: Inspector, hours: int, around: list[str], clocks: tuple[str, str]
 ) -> None:
-    """Half past one and an hour later, around the hour that comes twice or never."""
+    """01:30 and an hour later, around the hour that is repeated or skipped."""
     axis, driver = _next_of(hours), _driver()
     first, second = (_driven(driver, axis.starts_at + 21.5 * HOUR + after) for after in (0 * HOUR, HOUR))
     with desk.context() as context:
@@ -120,7 +120,7 @@ def test_f1_run_sheet_of_forty_rides_takes_under_three_seconds(desk: Inspector) 
         link = page.get_by_role("link", name="Run sheet (PDF)")
         expect(link).to_be_visible()
         address = desk.url + str(link.get_attribute("href"))
-        context.request.get(address)  # loads what lays it out
+        context.request.get(address)  # loads the layout library
         before = _worked()
         answer = context.request.get(address)
         took = _worked() - before

@@ -1,4 +1,4 @@
-"""The booking desk in a real browser: by keyboard alone, without script, every state sound (K1 to K9)."""
+"""Booking form in a real browser: by keyboard only, without script, valid in every state (K1 to K9)."""
 
 import datetime as dt
 import re
@@ -31,7 +31,7 @@ SHOWN = """() => {
   const tell = () => window.__shown.push(performance.now());
   new MutationObserver(tell).observe(document.getElementById("rider-options"), { childList: true });
 }"""
-# Milliseconds from each question to the list that is shown and laid out.
+# Milliseconds from each search request to the list that is shown and laid out.
 TOOK = """(address) => performance.getEntriesByType("resource").filter((one) => one.name.endsWith(address))
   .map((one) => window.__shown.find((at) => at >= one.startTime) - one.startTime)"""
 
@@ -56,7 +56,7 @@ def desk(inspector_of: InspectorOf, hospital: Facility) -> Inspector:
 
 
 class Hands:
-    """Types on a page, and counts keys and the fields that they went to."""
+    """Types on a page, and counts keys and visited fields."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.keys = page, 0
@@ -71,7 +71,7 @@ class Hands:
         self.page.keyboard.press(key)
 
     def arrive(self, name: str) -> None:
-        """Wait until the focus is on a field."""
+        """Wait until a field has the focus."""
         expect(self.page.locator(f"#id_{name}")).to_be_focused()
         self.fields.append(self._focused())
 
@@ -89,7 +89,7 @@ def test_pages_of_the_desk_are_sound(desk: Inspector, grace: Rider) -> None:
 
 def test_k1_k3_discharge_of_a_known_rider_takes_name_and_time(desk: Inspector, grace: Rider) -> None:
     for number in range(3):
-        factories.RiderFactory.create(first_name=f"Walter{number}", last_name="Gray")  # out of reach
+        factories.RiderFactory.create(first_name=f"Walter{number}", last_name="Gray")  # outside the data scope
     with desk.context() as context:
         page = context.new_page()
         page.goto(desk.url + BOOK)
@@ -141,7 +141,7 @@ def test_combobox_is_walked_by_arrows_and_left_by_escape(desk: Inspector, hospit
         found = faults(page)
         field.fill("")
         page.keyboard.type("gray, c")
-        page.keyboard.press("Enter")  # before the answer: the one who is found is chosen
+        page.keyboard.press("Enter")  # before the answer: selects the rider once found
         expect(page.locator(".chosen")).to_contain_text("Gray, Cora")
 
     assert seen == ["Gray, Ben", "Gray, Cora", "Gray, Ada", "Gray, Cora"]
@@ -223,7 +223,7 @@ def test_k6_k7_second_ride_of_a_day_is_warned_of_and_booked_once(desk: Inspector
 
 
 def test_k8_rider_search_among_five_thousand_takes_under_200_ms(inspector_of: InspectorOf, hospital: Facility) -> None:
-    """`make bench` asks among 100,000; here is the way to the page with it."""
+    """`make bench` searches among 100,000 riders; this test includes the transfer to the page."""
     now = timezone.now()
     names = [f"{onset}{end}" for onset in ("Wal", "Mar", "Hen", "Ros", "Pet") for end in ("sh", "ters", "son", "ley")]
     copy_rows(
@@ -291,7 +291,7 @@ def test_k2_new_rider_is_typed_and_a_namesake_shown(desk: Inspector, hospital: F
         "1951-04-02",
         "+13125550140",
     )
-    assert hands.keys * 0.06 + fields <= 60  # seconds: 60 ms a key, one a field
+    assert hands.keys * 0.06 + fields <= 60  # seconds: 60 ms per key, one per field
     assert found == [], "\n".join(found)
 
 

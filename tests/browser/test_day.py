@@ -1,4 +1,4 @@
-"""A facility's day in a real browser: sound in every state, by keyboard, live, and without script."""
+"""A facility's day in a real browser: valid in every state, by keyboard, live, and without script."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -101,7 +101,7 @@ def test_w2_day_is_worked_through_and_a_second_ready_is_ignored(
         page.locator(f"#tick-{unsigned.pk}-orderSigned").click()
         expect(page.locator(f"#tick-{unsigned.pk}-orderSigned")).to_have_attribute("aria-pressed", "true")
 
-        other.locator(f"#ready-{signed.pk}").focus()  # a part does not change under one's hands
+        other.locator(f"#ready-{signed.pk}").focus()  # a part of the page with the focus is not replaced
         page.locator(f"#ready-{signed.pk}").focus()
         page.keyboard.press("Enter")
         expect(page.get_by_text("The ride is released: the rider is ready.")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Destinations of exports in a real browser, with files put onto a real server."""
+"""Export destinations in a real browser, with uploads to a real server."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -53,7 +53,7 @@ def _tell(severity: str, title: str, minutes: int) -> None:
 
 
 def _day_of(endpoint: Endpoint) -> None:
-    """Give an endpoint a day of attempts, most of them good."""
+    """Record a day of attempts of an endpoint, most of them successful."""
     now = timezone.now()
     one = made.delivery(endpoint, made.event(), status="delivered", ended_at=now, attempts=1, last_code=204)
     Attempt.objects.bulk_create(
@@ -75,7 +75,7 @@ def _day_of(endpoint: Endpoint) -> None:
 
 
 def _scene() -> dict[str, str]:
-    """Fill every page: endpoints well, failing, paused and new, deliveries of every status, tokens, alerts."""
+    """Fill every page: active, failing, paused and new endpoints, deliveries of every status, tokens, alerts."""
     now = timezone.now()
     client = factories.ApiClientFactory.create(name="St. Brigid record system")
     well = made.endpoint("https://hooks.example.org/carelane/rides", health={"last_success_at": now}, client=client)
@@ -159,7 +159,7 @@ def _work() -> None:
 
 
 def _apart(call: Callable[[], object]) -> None:
-    """Call in a thread: this one's event loop is the browser's."""
+    """Call in a separate thread: the browser's event loop runs in this one."""
 
     def called() -> None:
         try:
@@ -186,7 +186,7 @@ def test_endpoint_is_made_tried_and_its_deliveries_sent_again(desk: Inspector, r
         page.get_by_role("checkbox", name="ride.completed").check()
         page.get_by_role("button", name="Save and send a test").click()
 
-        # The secret is shown, once; the address is already that of the endpoint.
+        # The secret is shown once; the address is already that of the endpoint.
         secret = page.locator("#secret-text").inner_text()
         found = faults(page)
         _shoot(desk, page, "secret")
@@ -194,7 +194,7 @@ def test_endpoint_is_made_tried_and_its_deliveries_sent_again(desk: Inspector, r
         assert re.fullmatch(r"whsec_[A-Za-z0-9+/=]{44}", secret)
         assert page.url == f"{desk.url}/console/developers/endpoints/{endpoint.pk}/"
 
-        # The test is on its way, and the page shows what comes of it by itself.
+        # The test delivery is pending, and the page shows its result without a reload.
         expect(page.locator("#last-test")).to_contain_text("Waiting")
         _work()
         expect(page.locator("#last-test")).to_contain_text("The receiver answered 204")
@@ -220,7 +220,7 @@ def test_endpoint_is_made_tried_and_its_deliveries_sent_again(desk: Inspector, r
         _work()
         expect(page.locator("#progress .badge").first).to_have_text("Delivered")
         expect(page.locator("#progress-told[role=status]")).to_have_text("Delivered The receiver answered 2xx.")
-        assert stays.evaluate("(region) => region.isConnected")  # one that is replaced is not read out
+        assert stays.evaluate("(region) => region.isConnected")  # a replaced region would not be read out
         assert [one.headers["webhook-id"] for one in receiver.got[1:]] == [str(event.pk)] * 2
         assert page.url != page.get_by_role("link", name=re.compile(r"^\d{4}-")).get_attribute("href")
 

@@ -1,4 +1,4 @@
-"""The age of the downtime pack on the home page, in all its states."""
+"""Age of the downtime pack on the home page, in all states."""
 
 import datetime as dt
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Bookings that keep themselves in a real browser: while one types, past the end of a session, without script (U3)."""
+"""Autosave of booking drafts in a real browser: during typing, after the end of a session, without script (U3)."""
 
 import datetime as dt
 import time
@@ -98,7 +98,7 @@ def test_draft_is_offered_opened_and_gone_once_it_is_booked(desk: Inspector, gra
         found += faults(page)
         page.get_by_role("link", name="Go on : Discharge, Walsh, Grace").press("Enter")
         expect(page.locator("#id_clock")).to_have_value("2359")
-        expect(page.locator("#echo")).to_contain_text("23:59")  # told back without a key
+        expect(page.locator("#echo")).to_contain_text("23:59")  # previewed without a key press
         expect(page.get_by_label("Note to the driver")).to_have_value("Ring twice.")
         page.locator("#id_clock").press("Enter")
         expect(page.get_by_role("status").first).to_contain_text("The ride is booked.")
@@ -116,7 +116,7 @@ def test_page_that_is_left_at_once_is_kept_as_it_stood(desk: Inspector, grace: R
         page.goto(f"{desk.url}{BOOK}drafts/")
         until = time.monotonic() + 20
         while not BookingDraft.objects.exists() and time.monotonic() < until:
-            time.sleep(0.05)  # what a page sends as it is left arrives beside the next one
+            time.sleep(0.05)  # the request that a page sends on leaving arrives in parallel with the next one
         page.reload()
         expect(page.get_by_role("cell", name="Walsh, Grace", exact=True)).to_be_visible()
 

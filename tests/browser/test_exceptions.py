@@ -1,4 +1,4 @@
-"""The exceptions desk in a real browser: by keyboard, by pointer and without script; sound in every state."""
+"""Exceptions desk in a real browser: by keyboard, by pointer and without script; valid in every state."""
 
 import datetime as dt
 import time
@@ -33,7 +33,7 @@ SCENE = (
     (ExceptionType.ADDRESS_PROBLEM, ExceptionSeverity.WARNING, 12),
     (ExceptionType.RIDER_NOT_READY, ExceptionSeverity.INFO, 7),
 )
-# Milliseconds from a key to the row that has the focus and has been laid out, the median of 40.
+# Milliseconds from a key press to the focused, laid-out row; the median of 40.
 MOVE = """async () => {
   const taken = [];
   for (let turn = 0; turn < 40; turn += 1) {
@@ -79,7 +79,7 @@ def _scene() -> list[RideException]:
 
 
 def _recover(one: RideException) -> None:
-    """Let the cause of an exception go."""
+    """Remove the cause of an exception."""
     told: dict[str, Any] = {"by": system(), "at": timezone.now(), "code": ResolutionCode.RECOVERED_ON_TIME}
     assert one.ride_id is not None
     with transaction.atomic():
@@ -87,7 +87,7 @@ def _recover(one: RideException) -> None:
 
 
 def _many(count: int) -> None:
-    """Open exceptions on as many rides, row by row."""
+    """Open exceptions on this many rides, row by row."""
     facility, rider, now = factories.FacilityFactory.create(), factories.RiderFactory.create(), timezone.now()
     rides = [
         factories.RideFactory.build(facility=facility, rider=rider, pickup_facility=facility, pickup_at=now)
@@ -150,7 +150,7 @@ def test_e2_e3_e4_keys_take_snooze_open_and_close(inspector_of: InspectorOf, dan
 
         page.keyboard.press("j")
         exceptions.acknowledge(exception_id=second.pk, by=colleague, at=timezone.now())
-        page.keyboard.press("e")  # E2: somebody was quicker
+        page.keyboard.press("e")  # E2: another user was faster
         expect(page.locator(".toast.error")).to_contain_text("Cole League has it already.")
         expect(page.locator(f"#row-{second.pk}")).to_contain_text("Cole League")
         found += faults(page)
@@ -158,7 +158,7 @@ def test_e2_e3_e4_keys_take_snooze_open_and_close(inspector_of: InspectorOf, dan
         page.keyboard.press("j")
         page.keyboard.press("s")
         expect(page.get_by_role("dialog", name="Snooze")).to_be_visible()
-        page.keyboard.press("j")  # no single keys in a dialog
+        page.keyboard.press("j")  # single keys are off in a dialog
         found += faults(page)
         page.get_by_role("dialog").get_by_role("button", name="1 hour").click()
         expect(page.locator(f"#row-{third.pk}")).to_have_count(0)
@@ -219,7 +219,7 @@ def test_e2_desk_works_without_script_and_single_keys_can_be_off(inspector_of: I
 
 
 def _silent(at: dt.datetime) -> Ride:
-    """A ride under way; for fourteen minutes its driver should have told of the arrival."""
+    """A ride in progress whose arrival report is fourteen minutes overdue."""
     due, left = at - 14 * MINUTE, at - 60 * MINUTE
     window = {"window_starts_at": left, "window_ends_at": due}
     ride: Ride = factories.RideFactory.create(pickup_at=due - 15 * MINUTE, **window)
@@ -230,13 +230,13 @@ def _silent(at: dt.datetime) -> Ride:
 
 
 def _gap_of(ride: Ride, at: dt.datetime) -> RideException | None:
-    """Look at the clock, and give the gap that stands."""
+    """Run the exception monitor, and return the open milestone gap."""
     exception_monitor.watch(by=system(), at=at)
     return RideException.objects.filter(ride=ride, type=ExceptionType.MILESTONE_GAP).first()
 
 
 def test_e1_driver_who_is_silent_appears_once_within_a_second(inspector_of: InspectorOf, dana: User) -> None:
-    """Positions come with milestones alone, so that a silent driver is known by the milestone that does not come."""
+    """Positions come only with milestones, so that a missing milestone identifies a silent driver."""
     desk, took, now = inspector_of(dana), [], timezone.now()
     with desk.context() as context:
         page = context.new_page()
@@ -248,7 +248,7 @@ def test_e1_driver_who_is_silent_appears_once_within_a_second(inspector_of: Insp
             before = _gap_of(ride, at)
             page.wait_for_timeout(
                 4_500
-            )  # a part is fetched every two seconds at most: what came before is there by then
+            )  # parts are fetched at most every two seconds: earlier changes have arrived by now
             gap = _gap_of(ride, at + 2 * MINUTE)
             began = time.perf_counter()
             assert (before, gap is not None) == (None, True)
@@ -262,7 +262,7 @@ def test_e1_driver_who_is_silent_appears_once_within_a_second(inspector_of: Insp
 
 
 def test_w3_e4_unreleased_will_call_alerts_hour_before_closing(inspector_of: InspectorOf, dana: User) -> None:
-    """The facility closes an hour from now; the page that is open follows by itself."""
+    """The facility closes an hour from now; the open page updates without a reload."""
     now = timezone.now().replace(second=0, microsecond=0)
     closes = now.astimezone(ZoneInfo("America/Chicago")) + 60 * MINUTE
     opens = closes - dt.timedelta(hours=10)

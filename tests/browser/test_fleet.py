@@ -27,7 +27,7 @@ FLEET = "/console/fleet/"
 BOARD = f"{FLEET}credentials/"
 DAY = dt.timedelta(days=1)
 TYPES = TYPES_OF[Subject.DRIVER][:8]
-# One standing after the other, as columns of a credential; None: it was never filed.
+# One status per entry, as columns of a credential; None: it was never filed.
 STANDINGS: tuple[dict[str, Any] | None, ...] = (
     {"days": 400}, {"days": 45}, {"days": 20}, {"days": 4}, {"days": -3}, {"days": 90, "rejected": True}, None,
 )  # fmt: skip
@@ -39,7 +39,7 @@ def sam(transactional_db: None) -> User:
 
 
 def _crews(count: int) -> list[Driver]:
-    """Drivers with credentials of every standing, a row in sets."""
+    """Create drivers with credentials of every status, in bulk."""
     provider = factories.TransportProviderFactory.create(name="Lakeshore Transit")
     drivers = Driver.objects.bulk_create(
         Driver(provider=provider, first_name="Ada", last_name=f"Diaz {number:03}", phone="+13125550122")

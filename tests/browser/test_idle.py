@@ -1,4 +1,4 @@
-"""The warning before an idle session ends."""
+"""Warning before an idle session ends."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def desk(inspector_of: InspectorOf) -> Inspector:
 
 
 def _rest(desk: Inspector, minutes: float) -> None:
-    """Let the session have rested for so long, by the server's clock."""
+    """Make the session idle for this long, by the server's clock."""
     session = SessionStore(session_key=desk.cookies[0]["value"])
     session[LAST_ACTIVE_AT] = time.time() - minutes * 60
     session.save()

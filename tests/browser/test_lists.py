@@ -1,4 +1,4 @@
-"""Lists in a browser: sorted by their heads, arranged, kept as views, and the board narrowed down."""
+"""Lists in a browser: sorted by column headers, customized, saved as views, and the board filtered."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -167,7 +167,7 @@ def test_view_is_shared_with_a_role_renamed_and_removed(inspector_of: InspectorO
 
 
 def _wait_until_live(page: Page) -> None:
-    """Wait for the connection: once it is there the board is fetched anew, which closes what a person has opened."""
+    """Wait for the live connection: on connecting, the board is fetched again, which closes open panels."""
     expect(page.locator("#live")).to_have_attribute("data-state", "live")
 
 
@@ -196,7 +196,7 @@ def test_board_of_several_regions_is_narrowed_down_and_stays_so(inspector_of: In
         found += faults(page)
 
         _wait_until_live(page)
-        with transaction.atomic():  # a change of elsewhere brings no lane of elsewhere
+        with transaction.atomic():  # a remote change adds no row outside the filter
             exceptions.open_exception(
                 locked(rides[2].pk, system()), ExceptionType.LATE_PICKUP, by=system(), at=now, detected_by="browser"
             )

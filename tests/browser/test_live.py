@@ -1,4 +1,4 @@
-"""Pages that change as the data does, and what they say when they cannot."""
+"""Live pages, and their messages when the connection is lost."""
 
 import datetime as dt
 import time
@@ -33,7 +33,7 @@ HAS_HEARD = "(id) => window.__told.some((one) => one.changes.some((change) => ch
 
 
 class Machine:
-    """The service, which can be switched off and on again at the same address."""
+    """The service, which can be stopped and restarted at the same address."""
 
     def __init__(self) -> None:
         self.port = str(free_port())
@@ -106,8 +106,8 @@ def test_b2_change_of_another_process_shows_within_a_second(desk: Inspector) -> 
         page.locator("#day a.tile").first.focus()
         factories.RideFactory.create(pickup_at=dt.datetime.now(dt.UTC))
         page.wait_for_function(HAS_HEARD, arg=_happen(), timeout=PATIENCE)
-        page.clock.run_for(3000)  # a part is fetched every two seconds at most
-        page.evaluate("() => fetch('/').then((answer) => answer.text())")  # and would have come before this
+        page.clock.run_for(3000)  # a part is fetched at most every two seconds
+        page.evaluate("() => fetch('/').then((answer) => answer.text())")  # would have arrived before this answer
         held, focused = page.locator("#day h2").first.inner_text(), page.evaluate("document.activeElement.className")
         page.locator("#main").focus()
         expect(page.locator("#day h2").first).to_have_text("2 rides today", timeout=PATIENCE)
@@ -150,7 +150,7 @@ def test_b10_ten_tabs_share_one_stream_and_another_takes_it_over(desk: Inspector
         opened[0].close()
         began = time.perf_counter()
         ride = _happen()
-        told = f"(id) => ({HAS_HEARD})(id) || window.__told.some((one) => one.resync)"  # before or behind the handover
+        told = f"(id) => ({HAS_HEARD})(id) || window.__told.some((one) => one.resync)"  # before or after the handover
         for tab in tabs:
             tab.wait_for_function(told, arg=ride, timeout=PATIENCE)
         took = time.perf_counter() - began
@@ -163,7 +163,7 @@ def test_b10_ten_tabs_share_one_stream_and_another_takes_it_over(desk: Inspector
 
 def test_page_asks_where_there_is_no_stream(desk: Inspector) -> None:
     with _window(desk) as context:
-        context.route("**/console/live/", lambda route: route.fulfill(status=204))  # what WSGI answers
+        context.route("**/console/live/", lambda route: route.fulfill(status=204))  # the answer under WSGI
         page = context.new_page()
         page.clock.install()
         page.goto(f"{desk.url}/console/home/")
@@ -188,7 +188,7 @@ def test_stale_page_says_since_when_by_the_clock_of_its_place(desk: Inspector) -
             route.abort()
 
         context.route("**/console/live/**", lost)
-        page.clock.fast_forward("00:46")  # as long as a stream may say nothing
+        page.clock.fast_forward("00:46")  # longest silence of a stream
         expect(page.locator("#live")).to_have_text("Reconnecting", timeout=PATIENCE)
         page.clock.fast_forward("00:36")
         expect(page.locator("#live")).to_have_attribute("data-state", "stale", timeout=PATIENCE)
@@ -218,7 +218,7 @@ def test_page_is_left_when_somebody_signs_out_elsewhere(desk: Inspector) -> None
 
 
 def _tell(title: str) -> None:
-    """Tell dispatchers of something, as services do."""
+    """Raise an alert for dispatchers, as services do."""
     told: dict[str, Any] = {"kind": "no_driver", "severity": "critical", "scope": Scope.RIDES_WRITE}
     alerts.raise_alert(key=title, title=title, at=dt.datetime.now(dt.UTC), **told)
 

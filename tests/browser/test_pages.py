@@ -1,4 +1,4 @@
-"""Every page there is, in a real browser: both themes, three widths, as the people who use it."""
+"""Every page in a real browser: both themes, three widths, as the roles that use it."""
 
 from collections.abc import Callable
 
@@ -15,8 +15,8 @@ from tests.browser.harness import Inspector, faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]
-# What changes a record where one may, as far as it is shown: fields and buttons of the middle, and links to add and
-# delete.  Searching and filtering are all that can be done.
+# Visible controls that change a record: fields and buttons of the main part, and links to add and delete.  Only
+# searching and filtering are possible on read-only pages.
 CHANGES = """() => [...document.querySelectorAll(
   "main :is(input, select, textarea, [type=submit]), main :is(.addlink, .deletelink, a[href$='/add/'])")]
   .filter((one) => one.checkVisibility() && !one.closest("#changelist-search, .changelist-filters"))
@@ -72,7 +72,7 @@ def test_pages_of_a_dispatcher_are_sound(inspector_of: InspectorOf) -> None:
 
 
 def test_pages_to_look_at_are_sound(inspector_of: InspectorOf) -> None:
-    """Where nothing can be changed nothing takes the focus, and wide rows have to be scrolled by keyboard too."""
+    """On read-only pages nothing else takes the focus, and wide rows must be scrollable by keyboard."""
     assignment = factories.put_driver_on(factories.RideFactory.create(pickup_at=factories.NOW))
     ride = assignment.ride
     factories.EntranceFactory.create(facility=ride.facility, instructions="Wait under the canopy; call the desk.")
@@ -100,7 +100,7 @@ def test_a1_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
     person = factories.UserFactory.create(role=UserRole.PLANNER)
     audit.record(by=system(), action="rides.book", subject_type="ride")
     audit.record(by=system(), action="sign_in")
-    factories.FacilityFactory.create_batch(24)  # as many to tick as a city has
+    factories.FacilityFactory.create_batch(24)  # as many checkboxes as in a large city
     inspector = inspector_of(factories.UserFactory.create(role=UserRole.ADMIN))
 
     found = inspector.inspect("/console/home/", name="home-admin")
@@ -141,7 +141,7 @@ def test_a2_content_of_admin_takes_most_of_the_window(inspector_of: InspectorOf,
 def test_a3_data_admin_shows_history_and_never_changes_it(
     inspector_of: InspectorOf, role: UserRole, tables: tuple[str, ...]
 ) -> None:
-    """Searching is all that can be typed there."""
+    """Only the search field accepts text there."""
     assignment = factories.put_driver_on(factories.RideFactory.create(pickup_at=factories.NOW))
     events.record(
         type="ride.scheduled", subject_type="ride", subject_id=assignment.ride_id, occurred_at=factories.NOW,

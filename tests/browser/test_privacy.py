@@ -1,4 +1,4 @@
-"""Privacy mode in a browser: no name of a rider anywhere in a page, nor in what comes by itself (P16)."""
+"""Privacy mode in a browser: no rider name anywhere in a page, nor in live updates (P16)."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def _named(text: str) -> bool:
 
 
 def _switch(page: Page, name: str) -> None:
-    """Switch by keyboard: the palette knows the command on every page."""
+    """Switch by keyboard: the command palette offers the command on every page."""
     page.keyboard.press("Control+k")
     page.keyboard.type(name)
     expect(page.locator("#palette [role=option]").first).to_contain_text(name)
@@ -60,7 +60,7 @@ def test_p16_wall_screen_shows_initials_in_every_part_that_comes(
         texts = [page.content()]
         expect(page.locator("#live")).to_have_text("Live", timeout=30_000)
 
-        # Somebody else puts a driver on: the lane and the queue are fetched anew.
+        # Another user assigns a driver: the row and the queue are fetched again.
         assignment.assign(
             ride_id=ride.pk,
             driver_id=driver.pk,

@@ -1,4 +1,4 @@
-"""Recurring rides in a real browser: sound pages, the calendar by keyboard and without script, forms that return."""
+"""Standing orders in a real browser: valid pages, the calendar by keyboard and without script, restored forms."""
 
 import datetime as dt
 import re
@@ -39,7 +39,7 @@ def desk(inspector_of: InspectorOf) -> Inspector:
 
 
 def _monday(zone: str) -> dt.date:
-    """Give the Monday after next: everything about it lies ahead, whenever the test runs."""
+    """Return the Monday after next, so that all dates are in the future whenever the test runs."""
     today = timing.local_day(timezone.now(), zone)
     return today + dt.timedelta(days=14 - today.weekday())
 
@@ -52,7 +52,7 @@ def _order(centre: Facility, who: tuple[str, str], **more: Any) -> StandingOrder
 
 
 def _scene() -> dict[str, Any]:
-    """Fill every page: orders of every kind, and one whose weeks hold everything that can happen to a day."""
+    """Fill every page: orders of every kind, and one whose weeks contain every kind of change to a day."""
     centre = cast.dialysis_centre()
     monday = _monday(centre.timezone)
     shown = _order(centre, PEOPLE[0], end_date=monday + 60 * DAY)
@@ -213,8 +213,8 @@ def test_day_is_moved_by_keyboard_alone(desk: Inspector) -> None:
         day.focus()
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name=_name(monday))).to_be_focused()
-        page.keyboard.press("Tab")  # the ride there
-        page.keyboard.press("Tab")  # the ride back
+        page.keyboard.press("Tab")  # the outbound leg
+        page.keyboard.press("Tab")  # the return leg
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         page.get_by_label("On", exact=True).fill(str(monday + DAY))

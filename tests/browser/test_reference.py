@@ -1,4 +1,4 @@
-"""The API reference: Swagger UI shows every operation under the strict content policy."""
+"""API reference: Swagger UI shows every operation under the strict content policy."""
 
 from collections.abc import Callable
 

@@ -26,7 +26,7 @@ NOVEMBER = "from=2026-11-01&to=2026-11-30"
 
 
 def _driven(day: int, arrived: int) -> legs.Leg:
-    """Make a leg that was driven; `arrived` in minutes after the pickup time."""
+    """Create a completed leg; `arrived` in minutes after the pickup time."""
     return legs.Leg(day=day, arrived=arrived, boarded=arrived + 5, delivered=arrived + 20, dropped=arrived + 25)
 
 
@@ -42,7 +42,7 @@ def desk(inspector_of: InspectorOf) -> Inspector:
 
 
 def _file(page: Page, address: str) -> list[list[str]]:
-    """Read the file as the browser saves it."""
+    """Return the file that the browser downloads."""
     answer = page.request.get(address)
     assert answer.ok
     return list(csv.reader(io.StringIO(answer.text().removeprefix("\ufeff"))))
@@ -98,7 +98,7 @@ def test_p2_chart_has_title_description_and_table(desk: Inspector) -> None:
         assert said.startswith("Pickups on time. ")
         assert labels
         assert all(f"{label}: " in said for label in labels)
-        # Pointing at a day says its value, and nothing that the content policy refuses.
+        # Hovering over a day shows its value, without a violation of the content policy.
         chart.hover()
         assert faults(page) == []
 

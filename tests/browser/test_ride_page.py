@@ -1,4 +1,4 @@
-"""The page of a ride in a real browser: sound in every state, on the way there and back, and when it is stale."""
+"""Ride page in a real browser: valid in every state, during navigation, and when it is stale."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def _told(by: User | None = None) -> dict[str, Any]:
 
 
 def _ride(dana: User) -> Ride:
-    """A discharge under way with all that a page can show: its texts, its crew, and an exception."""
+    """A discharge in progress with everything that a page can show: texts, crew, and an exception."""
     facility = factories.FacilityFactory.create(name="St. Brigid Hospital")
     factories.ContactFactory.create(facility=facility)
     rider = factories.RiderFactory.create(

@@ -1,4 +1,4 @@
-"""Schedules in a real browser: kept from a report, run, and every page in both themes and at every width."""
+"""Schedules in a real browser: created from a report, run, and every page in both themes and at every width."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def desk(inspector_of: InspectorOf, owner: User) -> Inspector:
 
 
 def _kept(owner: User) -> ReportSchedule:
-    """Keep a schedule that rests, with a run of each state that needs words."""
+    """Create a paused schedule, with a run of each state that has a message."""
     at = timezone.now()
     schedule = keep(exports_daily(recipients=ids(owner)), owner, at)
     for number, (state, outcome) in enumerate([("done", ""), ("failed", "unreachable"), ("missed", "superseded")]):

@@ -1,4 +1,4 @@
-"""What a password alone opens in a real browser where a second factor is needed: nothing about any rider (U4)."""
+"""Pages that a password alone opens in a real browser if a second factor is required: no rider data (U4)."""
 
 from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit

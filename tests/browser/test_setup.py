@@ -1,4 +1,4 @@
-"""First use: what an admin's home says there is to set up, in a browser."""
+"""First use in a browser: the setup checklist on an admin's home page."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What is around every page, in a real browser: keys, the command palette, preferences (U1, U2, L1)."""
+"""Frame of every page in a real browser: keys, the command palette, preferences (U1, U2, L1)."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -26,8 +26,8 @@ PREFERENCES = "/console/preferences/"
 RIDE = "/console/rides/%s/"
 CHICAGO = ZoneInfo("America/Chicago")
 HOUR = dt.timedelta(hours=1)
-# Every time of day that a page says: in its texts, those for screen readers too, and in attributes that are read out.
-# What may be typed into a field is said in all ways.
+# Every time of day on a page: in texts, including those for screen readers, and in attributes that are read out. Fields
+# accept both clocks, so their values are excluded.
 TIMES = r"""() => {
   const said = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -37,7 +37,7 @@ TIMES = r"""() => {
     document.querySelectorAll(`[${name}]`).forEach((one) => said.push(one.getAttribute(name)));
   return said.flatMap((one) => one.match(/\b\d{1,2}:\d\d\b(:\d\d)?(\s[AP]M)?/g) ?? []);
 }"""
-# Makes every text of a page longer by two fifths, word by word.
+# Lengthens every text of a page by 40 %, word by word.
 LENGTHEN = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
@@ -45,7 +45,7 @@ LENGTHEN = """() => {
     node.data = node.data.replace(/\\p{L}{2,}/gu, (word) => word + word.slice(0, Math.ceil(word.length * 0.4)));
   }
 }"""
-# Milliseconds from the keys to the list that is shown and laid out; the best of three, on a machine that does more.
+# Milliseconds from the keys to the list that is shown and laid out; the best of three, on a busy machine.
 OPENING = """() => {
   const dialog = document.getElementById("palette");
   const taken = [];
@@ -59,8 +59,8 @@ OPENING = """() => {
   }
   return Math.min(...taken);
 }"""
-# Milliseconds from the first Control K until the list is there, whose script is loaded then: fingers take 100 ms from
-# one key to the other.
+# Milliseconds from the first Control K until the list is shown, including the load of its script: fingers take 100 ms
+# between two keys.
 FIRST_OPENING = """async () => {
   window.dispatchEvent(new KeyboardEvent("keydown", { key: "Control", ctrlKey: true }));
   await new Promise((done) => setTimeout(done, 100));
@@ -72,7 +72,7 @@ FIRST_OPENING = """async () => {
   document.getElementById("palette").close();
   return taken;
 }"""
-# Milliseconds that the server took to answer what was typed; the best of all questions.
+# Milliseconds that the server took to answer the search; the best of all requests.
 ANSWERING = """() => Math.min(...performance.getEntriesByType("resource")
   .filter((one) => one.name.endsWith("/console/find/")).map((one) => one.duration))"""
 
@@ -150,7 +150,7 @@ def test_u1_keys_open_pages_until_they_are_switched_off(inspector_of: InspectorO
         page.goto(f"{desk.url}/admin/fleet/driver/")
         page.keyboard.press("/")
         expect(page.locator("#searchbar")).to_be_focused()
-        page.keyboard.type("c?/")  # a field takes what is typed
+        page.keyboard.type("c?/")  # a field accepts these characters
         expect(page.locator("#searchbar")).to_have_value("c?/")
         page.goto(desk.url + EXCEPTIONS)
         page.keyboard.press("/")
@@ -158,12 +158,12 @@ def test_u1_keys_open_pages_until_they_are_switched_off(inspector_of: InspectorO
 
         page.goto(desk.url + BOARD)
         page.keyboard.press("g")
-        page.keyboard.press("q")  # the second half of nothing, and not the board's own key
+        page.keyboard.press("q")  # neither the end of a sequence nor a key of the board
         assert _focused(page) != "about"
         page.keyboard.press("?")
         expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
         found += faults(page)
-        page.keyboard.press("c")  # no single keys in a dialog
+        page.keyboard.press("c")  # single keys are off in a dialog
         page.keyboard.press("Escape")
         expect(page.locator("#keys")).to_be_hidden()
         page.locator(".account summary").click()
@@ -180,7 +180,7 @@ def test_u1_keys_open_pages_until_they_are_switched_off(inspector_of: InspectorO
         expect(page.locator("#keys")).to_be_hidden()
         expect(page.locator("#palette")).to_be_hidden()
         assert page.url == f"{desk.url}/console/home/"
-        page.keyboard.press("Control+k")  # is no single key
+        page.keyboard.press("Control+k")  # not a single key
         expect(page.locator("#palette input[role=combobox]")).to_be_focused()
 
     assert found == [], "\n".join(found)
@@ -301,7 +301,7 @@ def test_without_script_there_is_no_button_that_does_nothing(inspector_of: Inspe
 
 
 def test_pages_fit_longer_words_and_read_from_right_to_left(inspector_of: InspectorOf, dana: User, ride: Ride) -> None:
-    """The pseudo-locale: every text 40 % longer, which is what English becomes elsewhere, in both directions."""
+    """Pseudo-locale: every text 40 % longer, as translations of English are, in both directions."""
     desk, found = inspector_of(dana), []
     with desk.context() as context:
         page = context.new_page()

@@ -1,4 +1,4 @@
-"""Shifts in a browser: the plan of a week, and one shift planned, changed, ended and planned once more."""
+"""Shifts in a browser: the plan of a week, and one shift planned, changed, ended and repeated."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -133,7 +133,7 @@ def test_the_plan_opens_by_keys(inspector_of: InspectorOf, sam: User) -> None:
         page = context.new_page()
         page.goto(f"{inspector.url}/console/fleet/drivers/")
         page.keyboard.press("g")
-        with page.expect_navigation():  # until it has loaded: keys are its scripts' to hear
+        with page.expect_navigation():  # until the scripts that handle keys have loaded
             page.keyboard.press("s")
         expect(page).to_have_url(f"{inspector.url}{PLAN}")
         page.keyboard.press("/")

@@ -1,4 +1,4 @@
-"""The console in Spanish in a real browser: how it is chosen, and that its main pages say and hold it."""
+"""The console in Spanish in a real browser: how to select it, and translation of its main pages."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from tests.rides.drafts import HOME
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]
 PREFERENCES = "/console/preferences/"
-# What a page says: its texts, and the words that stand in attributes.
+# Text of a page: its text nodes and translatable attributes.
 SAID = """() => {
   const said = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -32,7 +32,7 @@ SAID = """() => {
 
 
 def _english() -> set[str]:
-    """The texts that read otherwise in Spanish; without those that are made of parts, and names."""
+    """Return the English texts that differ in Spanish; without composed texts and names."""
     (path,) = texts.CATALOGUES
     entries = [one for one in polib.pofile(str(path)) if "%" not in one.msgid and not one.msgctxt]
     return {one.msgid for one in entries if len(one.msgid) > 3 and one.msgid != one.msgstr} - {"Home"}

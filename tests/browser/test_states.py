@@ -1,4 +1,4 @@
-"""Pages in the states that people bring them into: axe on load alone misses what opens later."""
+"""Pages in the states that user actions create: axe on load misses content that opens later."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ def _as(inspector_of: InspectorOf, role: UserRole) -> Inspector:
 
 
 def _tab_until(page: Page, selector: str) -> bool:
-    """Press Tab until an element has the focus; False when the page ends before it does."""
+    """Press Tab until an element has the focus; return False if the page ends first."""
     for _ in range(120):
         page.keyboard.press("Tab")
         if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):

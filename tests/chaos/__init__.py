@@ -1,6 +1,6 @@
-"""What happens when things die: workers, brokers, receivers.  A short tier runs with the suite, `make chaos` runs more.
+"""Failures of workers, brokers and receivers.  A short tier runs with the suite, `make chaos` runs more.
 
-CHAOS=nightly asks for the size that the README quotes.  Every seed is printed.
+CHAOS=nightly runs the size that the README quotes.  Every seed is printed.
 """
 
 import os
@@ -15,18 +15,18 @@ longer: Final = pytest.mark.skipif(TIER == "short", reason="takes longer than th
 
 
 def sized(*, short: float, full: float, nightly: float) -> float:
-    """Choose by tier."""
+    """Return the value for the current tier."""
     return {"short": short, "full": full, "nightly": nightly}[TIER]
 
 
 def dice() -> random.Random:
-    """Make the dice of a test, and print their seed: CHAOS_SEED repeats a run."""
+    """Return the random generator of a test, and print its seed: CHAOS_SEED repeats a run."""
     seed = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1 << 32))
     tell(f"seed {seed}")
     return random.Random(seed)
 
 
 def tell(text: str) -> None:
-    """Print a figure; pytest shows it with -s, as `make chaos` asks for, and with whatever fails."""
+    """Print a figure; pytest shows it with -s, as `make chaos` sets, and for failed tests."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()

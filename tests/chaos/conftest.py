@@ -1,4 +1,4 @@
-"""A receiver, as the tests of webhooks have it."""
+"""The receiver of the webhook tests."""
 
 from tests.webhooks.conftest import receiver
 

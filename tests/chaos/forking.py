@@ -1,6 +1,6 @@
-"""Delivering workers that are made in milliseconds, to be killed: a server that has loaded everything forks them.
+"""Delivery workers that start in milliseconds, to be killed: a server that has loaded everything forks them.
 
-python -m tests.chaos.forking OPTIONS    each line of the input makes one more; its process id is answered
+python -m tests.chaos.forking OPTIONS    each input line forks one worker; the answer is its process id
 """
 
 import ctypes
@@ -24,17 +24,17 @@ from tests.serving import ROOT, environment
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How workers differ from those of production, so that minutes become seconds."""
+    """Differences from production workers, so that minutes become seconds."""
 
     lease: float = 2.5  # seconds
     deadline: float = 1.5
-    poison: str = ""  # the type of event whose body ends its worker
+    poison: str = ""  # event type whose body ends the worker
     ends_by: str = "exit"  # or "segfault"
-    settle_first: bool = False  # a mistake: acknowledge before sending
+    settle_first: bool = False  # a deliberate error: acknowledge before sending
 
 
 class Workers:
-    """Those that are alive now."""
+    """Workers that are alive now."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -48,12 +48,12 @@ class Workers:
         self.alive.append(int(self._process.stdout.readline()))
 
     def kill(self, pid: int) -> None:
-        with suppress(ProcessLookupError):  # it has ended by itself
+        with suppress(ProcessLookupError):  # it has already exited
             os.kill(pid, signal.SIGKILL)
         self.alive.remove(pid)
 
     def refill(self, count: int) -> int:
-        """Make as many as are missing; say how many have died by themselves."""
+        """Start the missing workers; return how many have died by themselves."""
         dead = [pid for pid in self.alive if not psutil.pid_exists(pid)]
         self.alive = [pid for pid in self.alive if pid not in dead]
         while len(self.alive) < count:
@@ -63,7 +63,7 @@ class Workers:
 
 @contextmanager
 def workers(options: Options) -> Iterator[Workers]:
-    """Run the server; in the end it and all it made are gone."""
+    """Run the server; at the end it and its workers are ended."""
     command = [sys.executable, "-m", "tests.chaos.forking", json.dumps(dataclasses.asdict(options))]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     process = subprocess.Popen(command, cwd=ROOT, env=environment(8000), text=True, **pipes)  # type: ignore[call-overload]  # options of Popen as a dict
@@ -77,14 +77,14 @@ def workers(options: Options) -> Iterator[Workers]:
 
 
 def main(options: Options) -> None:
-    """Load, and fork for each line; children are nobody's concern when they end."""
+    """Load, and fork for each line; ended children are not reaped."""
     import django  # noqa: PLC0415  # the parent of this process has loaded it already
 
     django.setup()
     from apps.webhooks.services import sending  # noqa: PLC0415  # after Django's setup
 
     work = _prepared(options)
-    sending._trust()  # read before forking, as if each worker had been at work for long
+    sending._trust()  # read before forking, as in a worker that has run for long
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     server = os.getpid()
     for _ in sys.stdin:
@@ -122,7 +122,7 @@ def _prepared(options: Options) -> Callable[[], Any]:
 
 
 def _record_first() -> None:
-    """Make the mistake: record as delivered what is claimed, and send it then."""
+    """Make the deliberate error: record claimed deliveries as delivered, and send them then."""
     from apps.webhooks.services import delivery  # noqa: PLC0415
     from apps.webhooks.services.sending import Answer  # noqa: PLC0415
 
@@ -133,7 +133,7 @@ def _record_first() -> None:
         tried = [delivery.AttemptResult(one, at, 0.0, Answer(code=200)) for one in ready]
         if tried:
             delivery.record_attempts(tried, at=at, worker="mistaken")
-            time.sleep(0.3)  # the moment that it takes chance to hit
+            time.sleep(0.3)  # a window in which a kill can hit
         return ready
 
     delivery._DeliveryRun._prepare = acknowledged  # type: ignore[method-assign]  # the mistake

@@ -1,4 +1,4 @@
-"""The broker is refused, stopped or wiped; the API answers as before, and everything arrives soon."""
+"""Refused, stopped or wiped broker: the API answers as before, and every event arrives soon."""
 
 import os
 import shutil
@@ -30,11 +30,11 @@ pytestmark = [
 
 AFTER_RETURN = 15.0  # seconds
 PATIENCE = 90
-RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # Debian's own; the one in the path changes to another user
+RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # Debian's own; the one in the path switches to another user
 
 
 def _free_port() -> int:
-    """Find a port below those that the system hands out by itself, so that nobody takes it while its server is away."""
+    """Return a port below the system's ephemeral range, so that it stays free while its server is stopped."""
     for port in range(21_000 + os.getpid() % 5_000, 32_000):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -43,7 +43,7 @@ def _free_port() -> int:
 
 
 class Broker:
-    """A server of our own in a folder of its own."""
+    """A broker of the test in a separate folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, _free_port()
@@ -77,7 +77,7 @@ class Broker:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self) -> None:
-        """End it at once, with all it started."""
+        """Kill it and all processes that it started."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -106,7 +106,7 @@ class RabbitMq(Broker):
         return [RABBITMQ]
 
     def variables(self) -> dict[str, str]:
-        settings = self.folder.parent / "rabbitmq.conf"  # in place of the machine's own
+        settings = self.folder.parent / "rabbitmq.conf"  # in place of the machine's settings
         settings.write_text(f"listeners.tcp.1 = 127.0.0.1:{self.port}\n")
         return {
             "RABBITMQ_CONFIG_FILE": str(settings),
@@ -144,7 +144,7 @@ def test_a_broker_that_goes_takes_nothing_with_it(kind: type[Broker], receiver: 
                 if harm == "wiped":
                     broker.wipe()
                 meanwhile, ride = _booked()
-                time.sleep(20)  # the longer it is away, the longer clients wait before they try again
+                time.sleep(20)  # the longer the outage, the longer the clients' retry delay
                 broker.start()
                 returned = time.monotonic()
                 _await(receiver, ride, PATIENCE)
@@ -167,8 +167,8 @@ def test_event_messages_instead_of_clock_would_lose_events(
         with _celery(broker.url, tmp_path, beat=False):
             _, ride = _booked()
             _send_message(broker)
-            _await(receiver, ride, PATIENCE)  # so far it works
-            _await_end(tmp_path)  # one that is at work looks by itself; one not acknowledged is delivered again
+            _await(receiver, ride, PATIENCE)  # works so far
+            _await_end(tmp_path)  # a running task finds it in the rows; an unacknowledged message is delivered again
             broker.kill()
             _, missed = _booked()
             _send_message(broker)
@@ -176,7 +176,7 @@ def test_event_messages_instead_of_clock_would_lose_events(
             time.sleep(AFTER_RETURN)
             lost = not _has(receiver, missed)
             _send_message(broker)
-            _await(receiver, missed, PATIENCE)  # one tick finds it in the rows
+            _await(receiver, missed, PATIENCE)  # the next tick finds it in the rows
     finally:
         broker.kill()
 
@@ -184,14 +184,14 @@ def test_event_messages_instead_of_clock_would_lose_events(
 
 
 def _send_message(broker: Broker) -> None:
-    """Wake a delivering worker by a message, as code that trusts a broker would after each event."""
+    """Send a message to a delivery worker, as code that relies on a broker would after each event."""
     command = [sys.executable, "-m", "celery", "--quiet", "--app", "config.celery", "call", "webhooks.deliver"]
     variables = environment(8000, BROKER_URL=broker.url)
     subprocess.run(command, cwd=ROOT, env=variables, check=False, timeout=30, capture_output=True)
 
 
 def _booked() -> tuple[float, str]:
-    """Ask for a ride over the API, which is an event; say how long the answer took, and the ride's id."""
+    """Book a ride over the API, which records an event; return the seconds of the answer, and the ride's id."""
     caller = api_with()
     place = {"city": "Chicago", "state": "IL", "postalCode": "60622"}
     body = {
@@ -230,12 +230,12 @@ def _await(receiver: Receiver, ride: str, seconds: float) -> None:
 
 
 def _await_end(folder: Path) -> None:
-    """Wait until the worker has acknowledged the first message, which it does when its task is over."""
+    """Wait until the worker has acknowledged the first message, at the end of its task."""
     give_up = time.monotonic() + PATIENCE
     while " succeeded in " not in (folder / "celery.log").read_text():
         assert time.monotonic() < give_up
         time.sleep(0.1)
-    time.sleep(2)  # the acknowledgement goes after the line
+    time.sleep(2)  # the acknowledgement follows the log line
 
 
 def _has(receiver: Receiver, ride: str) -> bool:

@@ -1,4 +1,4 @@
-"""An endpoint that answers nobody for five days, with the clock in our hands."""
+"""An endpoint that does not answer for five days, with a simulated clock."""
 
 import datetime as dt
 from collections import Counter
@@ -29,7 +29,7 @@ STEP = SECOND
 def test_a_lonely_delivery_is_tried_as_the_schedule_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         circuit_breaker, "_should_open", lambda health: False
-    )  # the breaker holds attempts back: see below
+    )  # the circuit breaker delays attempts: see below
     made.endpoint()
     made.event()
 
@@ -41,7 +41,7 @@ def test_a_lonely_delivery_is_tried_as_the_schedule_says(monkeypatch: pytest.Mon
     assert (delivery.status, delivery.attempts, len(tried)) == ("exhausted", ATTEMPTS, ATTEMPTS)
     for wait, delay in zip(waited, DELAYS, strict=True):
         assert delay * (1 - JITTER) <= wait <= delay * (1 + JITTER) + STEP
-    assert len({wait / delay for wait, delay in zip(waited, DELAYS, strict=True)}) > 6  # they are stretched, each anew
+    assert len({wait / delay for wait, delay in zip(waited, DELAYS, strict=True)}) > 6  # a new random factor each time
 
 
 def test_without_jitter_the_schedule_would_be_in_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_dead_endpoint_alerts_is_disabled_and_recovers_slowly() -> None:
 
     at = NOW + 5 * DAY + 2 * HOUR
     for _ in range(100):
-        made.event()  # what happens while it is off is held
+        made.event()  # events during the outage are held
     _publish(at)
     endpoints.resume(endpoint_id=endpoint.pk, by=system(), at=at)
     while recovery.advance(at=at):
@@ -108,7 +108,7 @@ def test_without_the_pace_what_was_missed_arrives_at_once(settings: Any) -> None
 
 
 def _live(start: dt.datetime, until: dt.datetime, *, code: int, every: dt.timedelta | None = None) -> None:
-    """Let time pass: publish, claim, fail and watch; `every` so often something happens."""
+    """Simulate time: publish, claim, fail and monitor; an event occurs each `every`."""
     at, happens = start, start
     while at < until and Endpoint.objects.filter(state="active").exists():
         if every is not None and at >= happens:
@@ -124,11 +124,11 @@ def _live(start: dt.datetime, until: dt.datetime, *, code: int, every: dt.timede
 
 def _publish(at: dt.datetime) -> None:
     while outbox.publish(at=at):
-        pass  # in portions
+        pass  # in batches
 
 
 def _due_after(at: dt.datetime) -> dt.datetime:
-    """Say when a worker would find something next, on its tick; a quarter of an hour from now at the latest."""
+    """Return when a worker finds the next due delivery, on its tick; a quarter of an hour from now at the latest."""
     due = Delivery.objects.filter(status="pending").aggregate(first=Min("due_at"))["first"]
     lanes_open = EndpointHealth.objects.aggregate(first=Min("open_until"))["first"]
     if due is None:
@@ -144,7 +144,7 @@ def _answer(claim: list[Delivery], code: int, at: dt.datetime) -> None:
 
 
 def _drain(start: dt.datetime) -> int:
-    """Let the receiver answer; say after how many seconds nothing was left."""
+    """Let the receiver answer; return the seconds until no delivery was left."""
     for second in range(10_000):
         at = start + second * SECOND
         for _ in range(20):

@@ -1,4 +1,4 @@
-"""Hundreds of receivers that drip hold up no other, and no attempt lasts longer than it may."""
+"""Hundreds of receivers that drip delay no other endpoint, and no attempt exceeds its deadline."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.usefixtures("transactional_db"), pytest.mark.real_cloc
 DRIPPING, GOOD = 500, 50
 SECONDS = sized(short=6, full=30, nightly=600)
 DEADLINE = sized(short=4, full=15, nightly=15)
-SHIFT = DEADLINE * 0.8  # as long as in production, beside its deadline
+SHIFT = DEADLINE * 0.8  # the same ratio of run to deadline as in production
 P99 = 5.0
 PATIENCE = 60
 
@@ -44,11 +44,11 @@ def test_without_room_for_idle_lanes_they_hold_up_the_others(
 
     p99, _ = _deliver_beside_drips(receiver, monkeypatch)
 
-    assert p99 > DEADLINE / 2  # they waited for the others' deadline
+    assert p99 > DEADLINE / 2  # they waited for the deadline of the others
 
 
 def _deliver_beside_drips(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> tuple[float, float]:
-    """Deliver to both kinds for a while; say how long 99 % of the good ones waited at most, and the longest attempt."""
+    """Deliver to both kinds; return the 99th percentile of the waits of good receivers, and the longest attempt."""
 
     async def drip(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

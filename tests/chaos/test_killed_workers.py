@@ -1,4 +1,4 @@
-"""Workers are killed in the middle of everything, and no acknowledged event is lost."""
+"""Workers are killed at any point, and no acknowledged event is lost."""
 
 import asyncio
 import threading
@@ -25,16 +25,16 @@ pytestmark = [pytest.mark.usefixtures("transactional_db"), pytest.mark.real_cloc
 WORKERS = 10
 ENDPOINTS = 4
 KILLS = int(sized(short=500, full=2_000, nightly=10_000))
-SECONDS = sized(short=10, full=200, nightly=3_600)  # and no longer
-# Seconds from one to the next, on average.  The share sent twice is how long a result waits to be written, as a part of
-# a worker's life: beside the suite results wait longer.
+SECONDS = sized(short=10, full=200, nightly=3_600)  # at most
+# Mean seconds between kills.  The share sent twice is the delay of a result's write relative to a worker's lifetime:
+# during the whole suite results wait longer.
 PACE = sized(short=0.3, full=0.09, nightly=0.09)
 PATIENCE = 60
 
 
 @dataclass
 class Load:
-    """Events that were committed, while others kill: what is written here was acknowledged."""
+    """Events committed while workers are killed: all of them were acknowledged."""
 
     acknowledged: list[str] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -95,7 +95,7 @@ def test_without_the_sweep_killed_workers_lose_events(receiver: Receiver) -> Non
         running.refill(2)
         time.sleep(5)  # twice a lease
 
-    assert (kills, Delivery.objects.filter(status="in_flight").exists()) == (10, True)  # and nobody looks after them
+    assert (kills, Delivery.objects.filter(status="in_flight").exists()) == (10, True)  # and no monitor recovers them
 
 
 @longer
@@ -119,10 +119,10 @@ def _kill(
     count: int = WORKERS,
     pace: float = PACE,
 ) -> tuple[Load, int, float]:
-    """Kill workers one by one under load; say what was committed, how many died, and in how many seconds."""
+    """Kill workers one by one under load; return the committed events, the number of kills, and the seconds."""
     roll, load = dice(), Load()
     for number in range(ENDPOINTS):
-        made.endpoint(f"{receiver.url}/{number}", max_in_flight=32)  # what dead workers hold takes room
+        made.endpoint(f"{receiver.url}/{number}", max_in_flight=32)  # deliveries of dead workers take capacity
     running.refill(count)
     time.sleep(0.5)
     done, began = 0, time.monotonic()
@@ -136,19 +136,19 @@ def _kill(
 
 
 def _drain(load: Load) -> None:
-    """Wait until nothing is on its way any more."""
+    """Wait until no delivery is in flight."""
     give_up, clock = time.monotonic() + PATIENCE, DatabaseClock()
     while time.monotonic() < give_up:
         delivery.release_expired_leases(at=clock())
         ended = Delivery.objects.exclude(status__in=["pending", "in_flight"]).count()
         if ended == len(load.acknowledged) * ENDPOINTS:
-            time.sleep(0.5)  # for answers that are on their way
+            time.sleep(0.5)  # for answers in flight
             return
         time.sleep(0.1)
 
 
 def _judge(load: Load, receiver: Receiver) -> tuple[int, int]:
-    """Count the deliveries that did not arrive, and those that arrived once more."""
+    """Count the deliveries that did not arrive, and those that arrived more than once."""
     got = Counter((one.path, one.headers["webhook-id"]) for one in receiver.got)
     wanted = {(f"/{number}", event) for event in load.acknowledged for number in range(ENDPOINTS)}
     assert set(got) <= wanted  # nothing that was not committed

@@ -1,4 +1,4 @@
-"""A worker that is killed keeps its endpoints waiting for seconds, with the lease of production."""
+"""A killed worker delays its endpoints for seconds only, with the production lease."""
 
 import asyncio
 import threading
@@ -84,7 +84,7 @@ def test_full_window_of_killed_worker_resumes_soon_in_order(receiver: Receiver) 
 
     tell(f"killed worker: its endpoint is sent to again after {again:.1f} s, all has arrived after {everything:.1f} s")
     assert again <= RESUMED_WITHIN
-    assert first == held  # in front of the backlog
+    assert first == held  # ahead of the backlog
 
 
 def test_worker_that_waits_for_a_slow_receiver_keeps_its_lease(receiver: Receiver) -> None:

@@ -1,4 +1,4 @@
-"""A delivery that ends its worker, or whose body cannot be made, is put aside; the others go on."""
+"""A delivery that kills its worker, or whose body cannot be rendered, is quarantined; the others continue."""
 
 import time
 from collections.abc import Sequence
@@ -85,7 +85,7 @@ def test_unrenderable_body_is_quarantined_and_others_arrive(
 
 
 def _work_until_quarantined(options: Options, good: Sequence[object]) -> tuple[int, int]:
-    """Let workers die, and replace them; say how many died, and how often the poison was claimed at most."""
+    """Let workers die, and replace them; return how many died, and the maximum number of claims of the poison."""
     dice()
     clock, deaths, claims = DatabaseClock(), 0, 0
     with workers(options) as running:

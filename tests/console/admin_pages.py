@@ -1,4 +1,4 @@
-"""People at pages of /admin/: who asks, what a form holds and sends back."""
+"""Users of pages of /admin/, and the data that their forms contain and submit."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def context_of(response: Any) -> dict[str, Any]:
 
 
 def form_of(client: Client, url: str, **changes: Any) -> dict[str, Any]:
-    """Read a change form as a browser would send it back, with changes."""
+    """Return the data of a change form as a browser submits it, with changes."""
     context = context_of(client.get(url))
     forms = [context["adminform"].form]
     for inline in context["inline_admin_formsets"]:

@@ -1,4 +1,4 @@
-"""Data admin: scope, PHI levels, audit, read-only operations, edits that nobody loses."""
+"""Data admin: scope, PHI levels, audit, read-only operations, and protection from lost updates."""
 
 from typing import Any
 from uuid import uuid4

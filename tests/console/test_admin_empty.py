@@ -1,4 +1,4 @@
-"""What pages of /admin/ say where there is nothing: why, and what to do next."""
+"""Empty pages of /admin/: the reason, and the next step."""
 
 import pytest
 

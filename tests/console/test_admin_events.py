@@ -1,4 +1,4 @@
-"""What is changed in /admin/ is heard of as what is changed through the API."""
+"""Changes in /admin/ record the same events as changes through the API."""
 
 from typing import Any
 

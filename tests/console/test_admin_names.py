@@ -1,4 +1,4 @@
-"""What pages of /admin/ call other records: by name to those who may open them, and as a link for them alone."""
+"""References to other records on pages of /admin/: a name for users who may open them, and only then a link."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _body(client: Any, url: str) -> str:
-    """Read what a page says below its contents."""
+    """Return the text of a page below its contents."""
     page: str = client.get(url).content.decode()
     return page.split("<main")[1]
 

@@ -1,4 +1,4 @@
-"""Lists of /admin/ count no further than anybody turns pages."""
+"""Lists of /admin/ count rows only up to a limit."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""Reasons that the operator adds count as one of the built-in ones."""
+"""Operator-defined reasons count as a built-in reason."""
 
 import pytest
 from django.test import Client
@@ -39,7 +39,7 @@ def test_built_in_code_is_not_made_another(client: Client) -> None:
 
 
 def test_reason_that_is_there_counts_as_what_it_has_counted_as(client: Client) -> None:
-    """Figures of rides that bear it follow from that, and no event would tell of the change (docs/adr/0022)."""
+    """Figures of existing rides depend on it, and no event would announce the change (docs/adr/0022)."""
     there = ReasonCode.objects.create(
         reason_list="cancelled", code="snow_day", label="Snow day", parent_code="weather", active=True
     )

@@ -1,4 +1,4 @@
-"""Data admin: words of choices as a column has them, and which columns lead to their row."""
+"""Data admin: labels of choices in columns, and the columns that link to their row."""
 
 import re
 
@@ -105,12 +105,12 @@ def _open_exception(ride: Ride, kind: str) -> None:
 
 
 def _of_column(page: str, column: str) -> list[str]:
-    """List the words that a list has in a column, row by row."""
+    """Return the texts of a column of a list, row by row."""
     cells = re.findall(rf'<t[hd] class="field-{column}[^"]*">(.*?)</t[hd]>', page)
     return [re.sub("<[^>]+>", "", cell) for cell in cells]
 
 
 def _filters(page: str) -> list[str]:
-    """List what the filters beside a list offer."""
+    """Return the choices of the filters beside a list."""
     beside = page[page.index('id="changelist-filter"') :]
     return [text.strip() for text in re.findall(r"<a href=[^>]*>([^<]+)</a>", beside)]

@@ -1,4 +1,4 @@
-"""Who saw me: an auditor finds every look at a rider."""
+"""Audit search: an auditor finds every access to a rider."""
 
 import pytest
 from django.db import connection

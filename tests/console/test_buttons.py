@@ -1,4 +1,4 @@
-"""Buttons of a record in the admin: what they do, and what they say when they cannot."""
+"""Action buttons of a record in the admin: their effects, and their messages on failure."""
 
 from uuid import uuid4
 
@@ -27,7 +27,7 @@ def admin() -> Client:
 
 
 def _press(client: Client, person_id: object, button: str) -> tuple[int, list[str]]:
-    """Press a button of a person; answer the status and what the next page will say."""
+    """Press a button on a user's page; return the status and the messages of the next page."""
     response = client.post(f"/admin/accounts/user/{person_id}/{button}/")
     return response.status_code, [str(message) for message in get_messages(response.wsgi_request)]
 

@@ -26,11 +26,11 @@ from tests.webhooks import made
 
 LANGUAGES = [path.parts[-3] for path in texts.CATALOGUES]
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]")
-# Names of fields, headers and paths are the same in every language: fromDate, oxygen.uses, If-Match, GET /rides.
+# Names of fields, headers and paths, the same in every language: fromDate, oxygen.uses, If-Match, GET /rides.
 NAME = re.compile(
     r"[A-Z]\w+(-[A-Z]\w+)+|\w*/[\w/.-]+|\w+_\w*|\w+[.=]\w+|[a-z]+[A-Z]\w*|\b[A-Z]{2,}\b|\w+-\w+-\d|%\(\w+\)[sd]"
 )
-VALUES = {"completions", "dimension", "none", "null", "other", "overview", "true"}  # of the API
+VALUES = {"completions", "dimension", "none", "null", "other", "overview", "true"}  # values of the API
 SAME_IN_SPANISH = {
     "authorization",
     "base",
@@ -48,7 +48,7 @@ SAME_IN_SPANISH |= {"endpoint", "endpoints", "webhook", "webhooks"}
 
 
 class TripFull(DomainError):
-    """An error that nobody translated: the tests below report it."""
+    """An untranslated error: the tests below report it."""
 
     template = gettext_lazy("The wheelchair van carries another rider.")
 
@@ -70,7 +70,7 @@ def error_classes() -> list[type[DomainError]]:
 
 @cache
 def templates() -> list[str]:
-    """List the templates of classes and those that errors and details are raised with."""
+    """Return the templates of error classes and those that errors and details are raised with."""
     raising = {"Detail", "Message", *(one.__name__ for one in error_classes())}
     found = set(map(_template, error_classes()))
     for path in (*Path("apps").rglob("*.py"), *Path("lib").rglob("*.py")):
@@ -93,7 +93,7 @@ def untranslated(found: list[str], language: str) -> list[str]:
 
 
 def english_words(template: str, shown: str) -> set[str]:
-    """List the words of a template that a text in another language contains."""
+    """Return the words of a template that a text in another language contains."""
     return _words(NAME.sub(" ", template)) & _words(NAME.sub(" ", shown)) - SAME_IN_SPANISH - VALUES
 
 
@@ -148,7 +148,7 @@ def test_english_word_on_a_page_is_reported() -> None:
 
 @pytest.mark.django_db
 def test_page_shows_an_error_of_each_class_in_spanish(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page of an endpoint shows what went wrong when it was paused."""
+    """The page of an endpoint shows why pausing it failed."""
     endpoint, browser = made.endpoint(), visitor()
     browser.defaults["HTTP_ACCEPT_LANGUAGE"] = "es"
     problems = {}

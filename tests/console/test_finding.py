@@ -1,4 +1,4 @@
-"""What the command palette finds: drivers, riders and rides, for those who may open them."""
+"""Command palette search: drivers, riders and rides, for users who may open them."""
 
 import re
 from typing import Any
@@ -42,7 +42,7 @@ def test_l1_only_what_opens_is_offered(role: UserRole, ride: Ride) -> None:
     sees_drivers = role not in (UserRole.PLANNER, UserRole.FLEET_ADMIN, UserRole.ANALYST)
     sees_riders = role in (UserRole.DISPATCHER, UserRole.DISPATCH_SUPERVISOR)
     sees_rides = role in (UserRole.DISPATCHER, UserRole.DISPATCH_SUPERVISOR, UserRole.AUDITOR)
-    # Planners and fleet admins here belong to no place: nothing is in their reach.
+    # Planners and fleet admins without a facility or provider: no row is in their data scope.
     alvarez = Driver.objects.get(last_name="Alvarez")
     drivers = [f"/console/fleet/drivers/{alvarez.pk}/"] if sees_drivers else []
     named = [f"/admin/riders/rider/{ride.rider_id}/change/"] if sees_riders else []
@@ -145,7 +145,7 @@ def test_finding_asks_the_same_however_many(count: int, django_assert_num_querie
 
     with django_assert_num_queries(
         11
-    ):  # session, user, drivers, vehicles; riders, their trail and facts; rides and their trail
+    ):  # session, user, drivers, vehicles; riders, their audit entry and facts; rides and theirs
         client.post(FIND, {"q": "same"})
 
 

@@ -1,4 +1,4 @@
-"""Where people begin, the home page and the table of contents."""
+"""Landing page of each role, the home page and the navigation."""
 
 import datetime as dt
 from typing import Any
@@ -249,7 +249,7 @@ def test_everybody_begins_where_their_work_starts(role: UserRole, page: str) -> 
 
 @pytest.mark.parametrize("role", list(UserRole))
 def test_nobody_begins_at_a_page_that_refuses_them(role: UserRole) -> None:
-    """Not even whoever is a member of no place yet."""
+    """Not even users who belong to no facility or provider yet."""
     client = Client()
     sign_in(client, factories.UserFactory.create(role=role))
 

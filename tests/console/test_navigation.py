@@ -1,4 +1,4 @@
-"""The frame around pages: built where a page shows it, and not for the fragments that a page fetches."""
+"""Frame around pages: rendered for whole pages, and not for fragments."""
 
 import pytest
 from django.test import Client

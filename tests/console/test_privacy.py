@@ -1,4 +1,4 @@
-"""Privacy mode: riders by their initials on screens that visitors see."""
+"""Privacy mode: initials instead of rider names on screens that visitors see."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 SWITCH = "/console/privacy/"
 BOARD = "/console/board/"
-# Nothing else on any page is spelled so.
+# No other text on any page contains these names.
 LAST, FIRST = "Quxwilliams", "Zebedee"
 INITIALS = "Q., Z."
 KIN = "Quxilla Zorrow"
@@ -69,7 +69,7 @@ def scene() -> Scene:
 
 
 def _pages(scene: Scene) -> list[str]:
-    """What a screen on a wall shows, and the parts of it that come by themselves."""
+    """Return the pages of a wall screen, and the parts of them that update live."""
     waiting, driven = scene.waiting.pk, scene.driven.pk
     return [
         BOARD,

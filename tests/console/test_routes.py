@@ -1,4 +1,4 @@
-"""Deny by default: every address asks for a sign-in, but for those listed here."""
+"""Deny by default: every address requires a login, except those listed here."""
 
 import re
 from typing import Any
@@ -13,23 +13,23 @@ from apps.console.account.middleware import ENROLMENT_ROUTES
 from tests import factories
 from tests.accounts.signed_in import sign_in
 
-# Open to anybody.  The API's routes are open to bearer tokens alone: tests/api holds them.
+# Open without login.  The API's routes require bearer tokens: tests/api covers them.
 PUBLIC = {
     "accounts/login/",
     "accounts/logout/",
     "accounts/inactive/",
     "accounts/signup/",
-    "accounts/login/code/confirm/",  # says that no sign-in by code is under way
+    "accounts/login/code/confirm/",  # reports that no login by code is pending
     "accounts/password/reset/",
     "accounts/password/reset/done/",
     "accounts/password/reset/key/<key>/",
     "accounts/password/reset/key/done/",
-    "accounts/2fa/authenticate/",  # the second step of a sign-in
+    "accounts/2fa/authenticate/",  # second step of a login
     "accounts/2fa/webauthn/login/",
     "admin/login/",
-    "admin/jsi18n/",  # words of Django's own scripts
+    "admin/jsi18n/",  # translations of Django's own scripts
 }
-# Numbers take a token, as the API does; a calendar has its secret in the address.
+# /metrics takes a token, as the API does; a calendar has its secret in the address.
 PUBLIC_PREFIXES = ("api/", "docs/", "static/", "metrics", "calendar/<str:secret>.ics")
 SAMPLE = {"uuid": "01a1fa1d-29c5-7525-aa8a-6e9f346294ae", "int": "1", "str": "x", "path": "x", "slug": "x"}
 
@@ -46,7 +46,7 @@ def _routes(resolver: URLResolver, before: str = "") -> list[tuple[str, str | No
 
 
 def _sample(route: str) -> str:
-    """Fill in a route's parameters; regular expressions become words that match them."""
+    """Fill in a route's parameters; regular expressions become matching words."""
     route = re.sub(r"\(\?P<uidb36>.*?\)-\(\?P<key>.*?\)", "1-x", route)
     route = re.sub(r"\(\?P<(\w+)>.*?\)", "x", route)
     route = re.sub(r"<(\w+):\w+>", lambda match: SAMPLE[match.group(1)], route)
@@ -140,7 +140,7 @@ def test_no_answer_lets_a_page_use_camera_microphone_or_place(client: Client, se
     for path, answer in answers.items():
         policy = answer["Permissions-Policy"].split(", ")
         assert {"camera=()", "microphone=()", "geolocation=()", "publickey-credentials-get=(self)"} <= set(policy), path
-        answer.close()  # of a static file, a file
+        answer.close()  # for a static file, the file
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""What there is to set up before the first ride: each item both ways, and who sees the list."""
+"""Setup checklist before the first ride: each item open and done, and its visibility."""
 
 import datetime as dt
 from collections.abc import Callable

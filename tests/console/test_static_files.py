@@ -1,4 +1,4 @@
-"""Files as production serves them: with their hash in the name, and every reference followed."""
+"""Static files as in production: with their hash in the name, and every reference resolved."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from django.test import override_settings
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root = tmp_path_factory.mktemp("static")
     hashed = {"staticfiles": {"BACKEND": "lib.static_files.HashedStaticFilesStorage"}}
-    # Compressed copies take a minute and no test looks at them.
+    # Compressed copies take a minute and are not tested.
     plain = ("css", "js", "json", "map", "svg", "html", "txt")
     with override_settings(
         STATIC_ROOT=root, STORAGES=settings.STORAGES | hashed, WHITENOISE_SKIP_COMPRESS_EXTENSIONS=plain

@@ -1,4 +1,4 @@
-"""The demo, loaded once for a module of tests and rolled back after it."""
+"""The demo, loaded once for a test module and rolled back after it."""
 
 import datetime as dt
 import hashlib
@@ -13,13 +13,13 @@ from lib.access import system
 
 FRIDAY_NOON = dt.datetime(2026, 11, 20, 18, 0, tzinfo=dt.UTC)
 SMALL = Span(past=3, future=2)
-# Chance and clocks that the demo does not set: seals, digests, password hashes, and rows that services write.
+# Random data that the demo does not seed (digests, encryption, password hashes), and rows that services write.
 _NOT_COMPARED = {"audit_auditentry", "django_migrations", "django_content_type"}
 
 
 @contextmanager
 def loaded(now: dt.datetime, span: Span = SMALL) -> Iterator[None]:
-    """Load, check every foreign key at once, and leave nothing behind."""
+    """Load, check every foreign key at once, and roll back at the end."""
     with transaction.atomic():
         load(now, by=system(), span=span)
         with connection.cursor() as cursor:
@@ -29,7 +29,7 @@ def loaded(now: dt.datetime, span: Span = SMALL) -> Iterator[None]:
 
 
 def digest() -> dict[str, str]:
-    """Digest each table of the project, without what is random by design."""
+    """Digest each table of the project, without data that is random by design."""
     answers = {}
     for model in apps.get_models():
         table = model._meta.db_table

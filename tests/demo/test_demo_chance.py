@@ -1,4 +1,4 @@
-"""The demo where chance goes to an extreme: whatever may happen now and then happens always, or never, or to nobody."""
+"""The demo with extreme random numbers: occasional events occur always, never, or for no ride."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -19,7 +19,7 @@ LEGAL = {(row.source, row.target) for row in TRANSITIONS} | {(row.target, row.ta
 
 
 def illegal_steps() -> list[tuple[Any, Any]]:
-    """Replay the events of every ride; answer the steps that the table does not know, and gaps."""
+    """Replay the events of every ride; return the transitions that the table does not contain, and version gaps."""
     wrong: list[tuple[Any, Any]] = []
     versions: dict[Any, int] = defaultdict(int)
     for event in Event.objects.filter(subject_type="ride").order_by("subject_id", "sequence"):

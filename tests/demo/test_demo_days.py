@@ -1,4 +1,4 @@
-"""The demo data: what is in it, and that it obeys the rules of the product."""
+"""Demo data: its content, and that it obeys the rules of the product."""
 
 import datetime as dt
 import json
@@ -99,7 +99,7 @@ def test_demo_legs_follow_payer_signature_rule_with_few_misses() -> None:
 
 
 def test_demo_events_replay_to_each_rides_status() -> None:
-    """Every ride's events are dense, in order, and a path through the table of transitions."""
+    """Every ride's events are gapless, ordered, and a path through the table of transitions."""
     steps = {(row.source, row.events[0], row.target) for row in TRANSITIONS}
     standing_still = {
         "ride.ready",
@@ -126,7 +126,7 @@ def test_demo_events_replay_to_each_rides_status() -> None:
             if type_ in standing_still:
                 assert after == before
             elif (before, after) == ("assigned", "assigned"):
-                assert type_ in ("ride.driver_unassigned", "ride.driver_assigned")  # T10 tells of both
+                assert type_ in ("ride.driver_unassigned", "ride.driver_assigned")  # T10 records both
             else:
                 assert (before, type_, after) in steps
             status = after
@@ -172,7 +172,7 @@ def test_demo_rides_match_their_milestones_and_exceptions() -> None:
 
 
 def test_demo_drivers_are_in_one_place_at_a_time() -> None:
-    """Two rides of one driver overlap only when they share a vehicle to, or from, the same place."""
+    """Two rides of one driver overlap only if they share a vehicle to, or from, the same place."""
     by_driver: dict[object, list[Ride]] = defaultdict(list)
     for ride in Ride.objects.filter(departed_at__isnull=False, dropped_off_at__isnull=False).order_by("departed_at"):
         by_driver[ride.driver_id].append(ride)

@@ -1,4 +1,4 @@
-"""Loading the demo: at any hour, across a change of clocks, twice the same, and only on the embedded database."""
+"""Loading the demo: at any hour, across a clock change, repeatably, and only on the embedded database."""
 
 import datetime as dt
 import json
@@ -52,7 +52,7 @@ def test_demo_shows_every_status_on_a_sunday_at_any_hour(hour: int) -> None:
 
 
 def test_demo_keeps_chair_times_across_the_change_of_clocks() -> None:
-    """On 1 November 2026 clocks go back; who sits down at 06:15 on Friday does so on Monday."""
+    """On 1 November 2026 clocks go back; a rider with a chair at 06:15 on Friday has it at 06:15 on Monday."""
     monday = dt.datetime(2026, 11, 2, 15, 0, tzinfo=dt.UTC)
 
     with loaded(monday, Span(past=4, future=0)):
@@ -113,7 +113,9 @@ def test_statistics_of_the_demo_may_take_longer_than_a_request() -> None:
 def test_demo_statistics_do_not_wait_for_locks_of_others() -> None:
     with closing(connection.copy()) as other, other.cursor() as beside, connection.cursor() as cursor:
         other.set_autocommit(False)
-        beside.execute("LOCK TABLE pg_auth_members IN SHARE UPDATE EXCLUSIVE MODE")  # as their ANALYZE does
+        beside.execute(
+            "LOCK TABLE pg_auth_members IN SHARE UPDATE EXCLUSIVE MODE"
+        )  # as the ANALYZE of another database does
         cursor.execute("SET LOCAL lock_timeout = '100ms'")
 
         loading._analyze()
@@ -124,7 +126,7 @@ def test_demo_statistics_do_not_wait_for_locks_of_others() -> None:
 
 
 def test_load_demo_refuses_a_database_that_is_not_embedded(settings: LazySettings, tmp_path: Path) -> None:
-    settings.VAR_DIR = tmp_path  # the server's data lie elsewhere
+    settings.VAR_DIR = tmp_path  # away from the server's data folder
 
     with pytest.raises(CommandError, match="only on the embedded database"):
         call_command("load_demo", stdout=StringIO())

@@ -1,4 +1,4 @@
-"""The standing orders of the demo: they are behind its rides to dialysis, and show what people arrange."""
+"""Standing orders of the demo: the source of its dialysis rides, with examples of every change."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def test_every_ride_to_dialysis_comes_from_an_order() -> None:
 
 
 def test_rides_that_were_there_are_what_their_order_asks_for() -> None:
-    """Else the generator would move them, and every driver's day with them."""
+    """Otherwise the generator would move them, and change every driver's day."""
     entries = AuditEntry.objects.filter(action="standing_orders.reconcile")
     StandingOrder.objects.update(generated_through=None)
     before = Event.objects.count()

@@ -1,4 +1,4 @@
-"""A day of a middling operator: 1,500 rides, 80 drivers, 600 riders; written in sets, in under two seconds."""
+"""A day of a medium-sized operator: 1,500 rides, 80 drivers, 600 riders; written in bulk, in under two seconds."""
 
 import datetime as dt
 import random
@@ -31,7 +31,7 @@ Crew = tuple[Driver, Vehicle]
 
 @dataclass(frozen=True)
 class SeededDay:
-    """What was seeded: a day, and the rides of it that wait for a driver, in the order of their pickups."""
+    """The seeded day, and its unassigned rides in the order of their pickups."""
 
     date: dt.date
     drivers: list[Driver]
@@ -40,9 +40,9 @@ class SeededDay:
 
 
 def seed(date: dt.date, *, rides: int = 1500, drivers: int = 80, riders: int = 600) -> SeededDay:
-    """Write a day: one ride in 32 waits, one in 125 is a will-call that nobody released, and all others have a driver.
+    """Write a day: one ride in 32 is unassigned, one in 125 is an unreleased will-call, and all others have a driver.
 
-    The first three drivers have nothing to drive and all their credentials.
+    The first three drivers have no rides and all credentials.
     """
     dice = random.Random(20261120)
     axis = Axis(date, ZONE)

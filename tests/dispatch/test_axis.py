@@ -1,4 +1,4 @@
-"""The service day as an axis."""
+"""Time axis of a service day."""
 
 import datetime as dt
 
@@ -23,7 +23,8 @@ def test_a_plain_day_runs_from_four_to_four() -> None:
 @pytest.mark.parametrize(
     ("day", "hours", "around"),
     [
-        # Clocks go back on Sunday 1 November 2026 and forward on Sunday 14 March 2027, both within the Saturday's day.
+        # Clocks go back on Sunday 1 November 2026 and forward on Sunday 14 March 2027, both within the Saturday's
+        # service day.
         (dt.date(2026, 10, 31), 25, ["00:00", "01:00 CDT", "01:00 CST", "02:00"]),
         (dt.date(2027, 3, 13), 23, ["00:00", "01:00", "03:00"]),
     ],

@@ -1,4 +1,4 @@
-"""A day on the board: driver rows, what waits, and reach."""
+"""A day on the board: rows, unassigned rides, and data scope."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""The downtime pack: what is in it, when it is made, who makes it, and what becomes of it where a folder fails."""
+"""Downtime pack: its content, schedule and access, and failures of its folder."""
 
 import csv
 import datetime as dt
@@ -44,7 +44,7 @@ def folder(settings: Any, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Write documents as they are, instead of laying them out: which ones is what most tests ask."""
+    """Save documents unrendered: most tests check only which documents there are."""
     written: list[str] = []
 
     def pdf_of(document: str) -> bytes:
@@ -178,7 +178,7 @@ def test_only_sheets_that_changed_are_laid_out_again(folder: Path, rendered: lis
     assert "Ring twice" in rendered[0]
     after = _newest(folder)
     assert sum(after[name] != content for name, content in before.items() if name.endswith(".pdf")) == 1
-    assert len(list((folder / "sheets").glob("*.zip"))) == 3  # and none of before
+    assert len(list((folder / "sheets").glob("*.zip"))) == 3  # and none of the earlier ones
 
 
 def test_another_passphrase_makes_all_of_them_anew(folder: Path, rendered: list[str], settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py downtime_pack`: making one by hand, and opening one where nothing else runs."""
+"""`manage.py downtime_pack`: creating a pack, and opening one without a running service."""
 
 import datetime as dt
 from io import StringIO

@@ -1,4 +1,4 @@
-"""The figures of a day: those of its board, without reading the board."""
+"""Figures of a day: equal to those of its board, without loading the board."""
 
 import datetime as dt
 from typing import Any
@@ -23,7 +23,7 @@ HOUR = dt.timedelta(hours=1)
 
 
 def _lived(until: dt.datetime) -> None:
-    """Let the rides of the day come as far as they would be: over, on board, on the way; every ninth driver is late."""
+    """Advance the day's rides to their likely status: completed, on board, en route; every ninth driver is late."""
     driven = Ride.objects.filter(driver__isnull=False)
     lag: dict[Any, int] = {
         driver_id: 50 if number % 9 == 0 else 0
@@ -62,7 +62,7 @@ def test_figures_are_those_of_the_board_at_any_hour(dispatcher: Principal) -> No
     assert (seen[0].waiting, seen[0].will_calls) == (47, 12)
     assert [one.will_calls for one in seen] == [12, 6, 0]
     assert sum(seen[2].by_status.values()) == 1500
-    # The comparison is about something: rides in every state, and some late at each hour of the day.
+    # The comparison covers rides in every status, and some late ones at each hour of the day.
     assert {*seen[1].by_status} >= {"scheduled", "assigned", "en_route", "in_progress", "completed"}
     assert 0 < seen[1].late < 1500
     assert seen[1].late != seen[2].late
@@ -79,7 +79,7 @@ def test_figures_ask_the_same_however_many_rides(
 
 
 def test_a_driver_out_of_reach_has_no_lane_and_is_not_counted() -> None:
-    """Of a ride with a driver of another provider, the board shows no row."""
+    """The board shows no row for a ride with a driver of another provider."""
     ride = factories.RideFactory.create(pickup_at=factories.NOW - 2 * HOUR)
     factories.put_driver_on(ride)
     axis = Axis(dt.date(2026, 11, 20), ZONE)

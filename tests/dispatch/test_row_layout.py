@@ -1,4 +1,4 @@
-"""How rides fill a driver row: rows, and ways between them."""
+"""Layout of rides in a driver's row: stacking, and drives between rides."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Changing a shift whose rides somebody has looked at, while others give it more of them."""
+"""Shift changes after a review of the rides, while other sessions assign more rides."""
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
@@ -101,7 +101,7 @@ def test_cancelled_shift_has_no_rides_to_leave() -> None:
 
 
 def changed_while_a_ride_is_assigned(shift: Shift, changes: dict[str, Any], *, waits: bool) -> Ride:
-    """Change the shift while its driver is being put on a ride; it `waits` for that, or is done before."""
+    """Change the shift while its driver is being assigned to a ride; it `waits` for that, or finishes before."""
     ride: Ride = factories.RideFactory.create(pickup_at=NOW + 4 * HOUR)
 
     def change() -> None:
@@ -138,7 +138,7 @@ def test_ride_that_is_being_assigned_is_waited_for(what: str) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_without_the_lock_a_reassigned_shift_leaves_the_ride(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control of the test above: `shifts.amend` locks the driver who gets the shift, and not who had it."""
+    """Control of the test above: `shifts.amend` locks the driver who gets the shift, but not the driver who had it."""
     shift = _shift()
     changes = _changes("given away", shift)
     monkeypatch.setattr(fleet, "locked", _only(changes["driver_id"], fleet.locked))

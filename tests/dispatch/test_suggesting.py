@@ -1,4 +1,4 @@
-"""Who could drive the rides that wait: nothing that is suggested breaks a rule, together with all else that is."""
+"""Driver suggestions for unassigned rides: no suggestion breaks a rule, given all others and the existing plan."""
 
 import datetime as dt
 from dataclasses import replace
@@ -40,14 +40,14 @@ WORN = replace(CREDENTIALS[Subject.DRIVER][0], expires_on=AT.date() - dt.timedel
 
 
 def _ride(begin: int = 0, minutes: int = 30, **given: Any) -> RideNeeds:
-    """A ride that begins `begin` minutes from now."""
+    """Return a ride that begins `begin` minutes from now."""
     places = {name: given.pop(name, LOOP) for name in ("pickup", "dropoff")}
     made = errand(AT + begin * MINUTE, minutes, ride_id=uuid4(), **places)
     return needs(errand=made, **{"rider_id": uuid4(), **given})
 
 
 def _crew(count: int = 1, **given: Any) -> tuple[list[Available], dict[UUID, VehicleFacts]]:
-    """Drivers who work now, each with a vehicle of their own."""
+    """Create drivers who work now, each with a vehicle."""
     vehicles = [vehicle(id=uuid4()) for _ in range(count)]
     ids = [uuid4() for _ in range(count)]
     drivers = [
@@ -158,18 +158,18 @@ _WAITING = st.lists(
         st.sampled_from(PLACES),
         st.sampled_from(PLACES),
         st.sampled_from(["", "female"]),
-        st.booleans(),  # in a chair
+        st.booleans(),  # wheelchair
     ),
     max_size=25,
 )
 _DRIVERS = st.lists(
     st.tuples(
         st.sampled_from(["active", "active", "active", "suspended"]),
-        st.booleans(),  # trained for chairs
+        st.booleans(),  # trained for wheelchairs
         st.booleans(),  # works by shifts
-        st.booleans(),  # credentials in order
-        st.lists(st.tuples(st.integers(-60, 400), st.integers(10, 60)), max_size=3),  # drives already
-        st.booleans(),  # shares the vehicle of the one before
+        st.booleans(),  # valid credentials
+        st.lists(st.tuples(st.integers(-60, 400), st.integers(10, 60)), max_size=3),  # existing rides
+        st.booleans(),  # shares the vehicle of the previous driver
     ),
     max_size=6,
 )

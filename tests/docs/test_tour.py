@@ -1,4 +1,4 @@
-"""The README's tour, run as it stands against the running service."""
+"""The README's tour, run unchanged against the running service."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""History cannot be altered, not even by the service itself: events, and the audit trail with its seals."""
+"""Append-only history: not even the service can alter events, the audit trail or its seals."""
 
 from collections.abc import Callable
 from typing import Any, Final

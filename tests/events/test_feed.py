@@ -1,4 +1,4 @@
-"""GET /events: every event once, none behind a reader's back."""
+"""GET /events: every event once, none committed behind a reader's cursor."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ from lib.ids import uuid7
 from tests.callers import TokenClient, api_with, error_of
 from tests.factories import NOW, FacilityFactory
 
-PATIENCE = 900  # seconds; whole modules of tests run in one transaction, on machines of any speed
+PATIENCE = 900  # seconds; whole test modules run in one transaction, on machines of any speed
 
 
 def record(type: str = "ride.scheduled", facility: Facility | None = None) -> Event:
@@ -36,7 +36,7 @@ def record(type: str = "ride.scheduled", facility: Facility | None = None) -> Ev
 
 
 def wait_until_settled() -> None:
-    """Let transactions of other databases end that began before our events: other test processes have some running."""
+    """Wait for older transactions of other databases to end: other test processes run some."""
     give_up = time.monotonic() + PATIENCE
     while Event.objects.settled().count() != Event.objects.count():
         assert time.monotonic() < give_up, f"a transaction has been running for {PATIENCE} s"
@@ -59,7 +59,7 @@ class Reader:
 
 @pytest.fixture
 def committed(transactional_db: None) -> None:
-    """Events in transactions of their own: a running one holds the feed back, and a test runs in one."""
+    """Commit events in separate transactions: a running transaction holds the feed back, and a test runs in one."""
 
 
 def test_event_is_read_in_its_envelope(committed: None) -> None:
@@ -183,7 +183,7 @@ def test_feed_costs_two_queries(committed: None, django_assert_num_queries: Any,
 
 
 def poll_around_a_slow_writer(settle: Callable[[], None]) -> tuple[list[UUID], set[UUID]]:
-    """Read while a transaction that began first commits last; answer what was read and what there is."""
+    """Read while the oldest transaction commits last; return the events read and the existing events."""
     reader = Reader(api_with())
     wrote, commit = threading.Event(), threading.Event()
 

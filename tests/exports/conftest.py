@@ -1,4 +1,4 @@
-"""What tests of exports share."""
+"""Fixtures of export tests."""
 
 import pytest
 
@@ -25,8 +25,8 @@ CODES = [
 
 @pytest.fixture
 def completed(db: None) -> Ride:
-    """A ride of a member in a wheelchair, with all that a completed leg can have."""
-    # As a migration suggests them; a test that commits leaves the table empty.
+    """A ride of a wheelchair rider, with all columns that a completed leg can have."""
+    # As the migration creates them; a test that commits leaves the table empty.
     SuggestedCode.objects.bulk_create(
         (SuggestedCode(item=item, code=code) for item, code in CODES), ignore_conflicts=True
     )

@@ -1,4 +1,4 @@
-"""Exports as a client gets them, and as rows whatever their format."""
+"""Exports as a client receives them, and as rows in any format."""
 
 import csv
 import io
@@ -17,17 +17,17 @@ FORMATS: Final = ("ndjson", "csv", "xlsx", "parquet")
 
 
 def body_of(response: Any) -> bytes:
-    """Give the whole of an answer, streamed or not."""
+    """Return the whole body of an answer, streamed or not."""
     return b"".join(response.streaming_content) if response.streaming else bytes(response.content)
 
 
 def get(api: Any, file: str, **query: Any) -> Any:
-    """Ask for an export at once."""
+    """Request an immediate export."""
     return api.get(f"/api/exports/{file}?{urlencode(query)}" if query else f"/api/exports/{file}")
 
 
 def rows_of(content: bytes, format: str) -> list[dict[str, Any]]:
-    """Read a file; values are texts where the format has no types."""
+    """Parse a file into rows; values are strings if the format has no types."""
     if format == "ndjson":
         return [json.loads(line) for line in content.splitlines()]
     if format == "csv":
@@ -40,7 +40,7 @@ def rows_of(content: bytes, format: str) -> list[dict[str, Any]]:
 
 
 def exported(api: Any, file: str, **query: Any) -> list[dict[str, Any]]:
-    """Export at once, and read what came."""
+    """Export immediately, and parse the file."""
     response = get(api, file, **query)
     content = body_of(response)
     assert response.status_code == 200, content
@@ -52,7 +52,7 @@ def ask(api: TokenClient, **body: Any) -> Any:
 
 
 def make(api: TokenClient, **body: Any) -> Export:
-    """Ask for an export and have it made."""
+    """Request an export job and run it."""
     response = ask(api, **body)
     assert response.status_code == 202, response.json()
     tasks.make_exports()

@@ -1,4 +1,4 @@
-"""Destinations of exports, as rows."""
+"""Rows of export destinations."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tests.factories import NOW
 
 
 def bucket(**given: Any) -> ExportDestination:
-    """Make a bucket, of which nobody knows whether it is there."""
+    """Create a bucket destination, without a real bucket."""
     values = {
         "kind": "s3",
         "sign_in": "secret_key",
@@ -21,7 +21,7 @@ def bucket(**given: Any) -> ExportDestination:
 
 
 def server(**given: Any) -> ExportDestination:
-    """Make a server, of which nobody knows whether it is there."""
+    """Create a server destination, without a real server."""
     values = {
         "kind": "sftp",
         "sign_in": "password",

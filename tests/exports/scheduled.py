@@ -1,4 +1,4 @@
-"""Schedules as tests keep them, and the time that passes for their workers."""
+"""Schedules for tests, and a simulated clock for their workers."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -61,13 +61,13 @@ def keep(wish: ScheduleRequest, owner: User, at: dt.datetime = NOW) -> ReportSch
 
 
 def to_bucket(owner: User, **given: Any) -> ReportSchedule:
-    """Keep an export that goes to a bucket."""
+    """Create a schedule of an export to a bucket."""
     place = ExportDestination.objects.first() or bucket(phi_agreed_by="system", phi_agreed_at=NOW)
     return keep(exports_daily(destination_id=place.pk, **given), owner)
 
 
 class Clock:
-    """A clock that tests move."""
+    """Clock that tests move."""
 
     def __init__(self, at: dt.datetime = NOW) -> None:
         self.at = at
@@ -80,7 +80,7 @@ class Clock:
 
 
 class Places:
-    """Stands in for the servers behind destinations: what was put where, and what they refuse."""
+    """Replaces the servers of destinations: records the uploads, and refuses on demand."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -97,21 +97,21 @@ class Places:
 
 
 def stand_in(monkeypatch: Any) -> Places:
-    """Put a stand-in where files leave the house."""
+    """Replace the function that uploads files."""
     places = Places()
     monkeypatch.setattr(uploads, "upload", places.put)
     return places
 
 
 def tick(clock: Clock) -> None:
-    """Let workers do all that is due: plan, make the exports, send."""
+    """Run all due work: plan, make the exports, send."""
     schedule_runs.work(clock=clock)
     export_runs.work(clock=clock, limit=50)
     schedule_runs.work(clock=clock)
 
 
 def told(schedule: ReportSchedule) -> list[tuple[str, str, str]]:
-    """List the runs of a schedule: the last day that they cover, state, outcome."""
+    """Return the runs of a schedule: the last day that they cover, state, outcome."""
     runs = ScheduleRun.objects.filter(schedule=schedule).order_by("due_at")
     return [(str(run.last_day), run.state, run.outcome) for run in runs]
 

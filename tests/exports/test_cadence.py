@@ -1,4 +1,4 @@
-"""When schedules are due, against dateutil, and which days a run covers."""
+"""Due times of schedules, compared to dateutil, and the days that a run covers."""
 
 import calendar
 import datetime as dt
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apps.exports.rules.cadence import Cadence, Covers, Every, days_covered
 
 CHICAGO = "America/Chicago"
-# Clocks that jump at midnight, by half an hour, across the date line, twice a year and never.
+# Zones whose clocks change at midnight, by half an hour, across the date line, twice a year and never.
 ZONES = (
     CHICAGO,
     "America/New_York",
@@ -47,14 +47,14 @@ def told(cadence: Cadence, after: str, count: int) -> list[str]:
 
 
 def by_dateutil(cadence: Cadence, after: dt.datetime, count: int) -> list[dt.datetime]:
-    """Say the same by the rules of RFC 5545, and by dateutil's own reading of zones."""
+    """Return the same by the rules of RFC 5545, with dateutil's zones."""
     zone = tz.gettz(cadence.zone)
     start = dt.datetime.combine(after.astimezone(zone).date() - dt.timedelta(days=3), cadence.at)
     by = {
         Every.DAY: {"freq": rrule.DAILY},
         Every.WEEKDAYS: {"freq": rrule.WEEKLY, "byweekday": range(5)},
         Every.WEEK: {"freq": rrule.WEEKLY, "byweekday": sorted(cadence.days)},
-        # The last of the days up to the wanted one that the month has.
+        # The last day of the month that is not after the wanted day.
         Every.MONTH: {
             "freq": rrule.MONTHLY,
             "bymonthday": range(min(cadence.month_day, 28), cadence.month_day + 1),
@@ -129,7 +129,7 @@ def test_run_covers_days_before_its_local_due_day(covers: Covers, first: str, la
 
 @given(moments, st.sampled_from(ZONES))
 def test_periods_leave_no_day_out(at: dt.datetime, zone: str) -> None:
-    """What runs of a cadence cover that fits is each day once."""
+    """Runs whose coverage matches the cadence cover each day once."""
     fitting = {
         Covers.PREVIOUS_DAY: Cadence(Every.DAY, dt.time(6), zone),
         Covers.LAST_7_DAYS: Cadence(Every.WEEK, dt.time(6), zone, frozenset({2})),
@@ -141,7 +141,7 @@ def test_periods_leave_no_day_out(at: dt.datetime, zone: str) -> None:
         for earlier, later in pairwise(found):
             assert earlier is not None
             assert later is not None
-            # Where a zone leaves a day out, nobody rode on it.
+            # No rides exist on a day that the zone skipped.
             gap = (later[0] - earlier[1]).days
             assert gap == 1 or (zone == "Pacific/Apia" and gap == 2)
 

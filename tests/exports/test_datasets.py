@@ -1,4 +1,4 @@
-"""What each dataset holds, for whom, in every format."""
+"""Content of each dataset, by caller, in every format."""
 
 import datetime as dt
 import json
@@ -23,11 +23,11 @@ from tests.rides.rides_in import ride_in
 
 pytestmark = pytest.mark.django_db
 KEPT = Path(__file__).with_name("columns.json")
-RECORDS = ["completions", "drivers", "exceptions", "rides"]  # whose rows are rows of ours, unlike figures
+RECORDS = ["completions", "drivers", "exceptions", "rides"]  # their rows are rows of tables, unlike figures
 
 
 def test_columns_and_their_order_are_the_contract() -> None:
-    """Files are read by machines: a column that goes, moves or changes its kind is a new version of the dataset."""
+    """Machines read the files: a column that is removed, moved or retyped requires a new version of the dataset."""
     contract = {
         name: {
             "version": dataset.version,
@@ -133,7 +133,7 @@ def test_formats_say_the_same(api: TokenClient, completed: Ride, name: str) -> N
 
 
 def _text(value: Any) -> str:
-    """Write a value as CSV does."""
+    """Format a value as CSV does."""
     if value is None or value == []:
         return ""
     if isinstance(value, bool):
@@ -152,7 +152,7 @@ def _text(value: Any) -> str:
 
 
 def _was_corrected(ride: Ride) -> None:
-    """Record that an ending was taken back, as services do."""
+    """Record a corrected outcome, as services do."""
     Event.objects.create(
         type="ride.corrected",
         subject_type="ride",
@@ -236,7 +236,7 @@ def test_rows_are_those_of_a_facility_provider_or_payer(api: TokenClient, comple
 
 
 def test_change_that_was_under_way_is_not_missed(api: TokenClient, completed: Ride) -> None:
-    """Its moment is that at which it came, and it was not there yet when the export before was made."""
+    """The change has the instant of its arrival, and was not committed yet when the earlier export was made."""
     since = factories.NOW + dt.timedelta(seconds=119)
     Ride.objects.filter(pk=completed.pk).update(updated_at=factories.NOW)
 

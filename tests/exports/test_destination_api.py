@@ -1,4 +1,4 @@
-"""Destinations over the API: kept, tried, taken away, and their secrets in no answer."""
+"""Destinations over the API: created, tested, deleted, and no secret in any answer."""
 
 import json
 from collections.abc import Iterator
@@ -218,7 +218,7 @@ def test_test_and_host_keys_are_told(listening: Listening) -> None:
 def test_no_transaction_is_open_while_others_are_asked(
     monkeypatch: pytest.MonkeyPatch, asks: str, headers: dict[str, Any]
 ) -> None:
-    """PostgreSQL ends one that stands still for half a minute, and the feed of events waits for it till then."""
+    """PostgreSQL ends transactions that idle for half a minute, and the event feed waits for them until then."""
     seen = []
 
     def look(*given: Any, **named: Any) -> Any:
@@ -264,7 +264,7 @@ def test_two_tests_with_one_key_at_once_say_the_same(monkeypatch: pytest.MonkeyP
         if inner:
             return None, False
         inner.append(None)
-        inner[0] = api.post(path, "{}", **key)  # arrives while the first one still waits
+        inner[0] = api.post(path, "{}", **key)  # arrives while the first request still waits
         return UploadErrorCode.TIMED_OUT, False
 
     monkeypatch.setattr(destinations, "_upload_test_file", try_)

@@ -1,4 +1,4 @@
-"""Destinations: what they may be, how files get there, and what is remembered of it."""
+"""Destinations: validation, uploads, and the recorded results."""
 
 from collections.abc import Iterator
 from pathlib import Path

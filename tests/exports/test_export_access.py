@@ -1,4 +1,4 @@
-"""Who may ask for which exports, see them and fetch them."""
+"""Access to exports: who may request, list and download them."""
 
 import datetime as dt
 from pathlib import Path

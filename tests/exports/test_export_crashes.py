@@ -1,4 +1,4 @@
-"""A worker that is killed in the middle of an export, and a client of an ASGI server that reads one, or goes away."""
+"""Crashes: a worker killed during an export, and an ASGI client that disconnects during the download."""
 
 import asyncio
 import datetime as dt
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.real_clock]
 ROOT = Path(__file__).resolve().parent.parent.parent
 ROWS = 40_000
 
-# A worker of its own, on the test's database, that stops at the first rows it hears of until it is killed.
+# A separate worker on the test database that stops at the first rows until it is killed.
 WORKER = """
 import sys, time
 from tests import environment
@@ -93,7 +93,9 @@ def test_export_of_killed_worker_is_completed_by_another(asked: Export, folder: 
     export_runs.clean_up(at=at)
 
     assert killed == ("running", 1)
-    assert [path.parent.name.startswith(f".{asked.pk}") for path in left] == [True]  # to one side, and not whole
+    assert [path.parent.name.startswith(f".{asked.pk}") for path in left] == [
+        True
+    ]  # in a temporary folder, and incomplete
     asked.refresh_from_db()
     assert (asked.state, asked.attempts, asked.rows) == ("ready", 2, ROWS)
     (whole,) = folder.iterdir()
@@ -117,7 +119,7 @@ def _scope(api: TokenClient, path: str) -> dict[str, Any]:
 
 
 async def _read(api: TokenClient, path: str, *, pieces: int | None) -> tuple[int, list[bytes]]:
-    """Read an answer of the ASGI application, or its first pieces and then go away."""
+    """Read an answer of the ASGI application, or its first chunks before disconnecting."""
     asgi: Any = ApplicationCommunicator(ASGIHandler(), _scope(api, path))  # type: ignore[no-untyped-call]  # untyped
     await asgi.send_input({"type": "http.request", "body": b""})
     start = await asgi.receive_output(timeout=10)

@@ -1,4 +1,4 @@
-"""How much of a person, and which rows, an export shows to whom."""
+"""Disclosure of exports: personal data and rows by caller."""
 
 import json
 from typing import Any
@@ -42,7 +42,7 @@ def test_names_need_the_scope_besides_the_level(completed: Ride) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["rides", "completions", "exceptions"])
 def test_analyst_gets_no_name_by_any_path(name: str, format: str) -> None:
-    """Canaries stand in every text of every row: a column of too low a level, in any format, would bring one out."""
+    """Canaries fill every text of every row: a column above the level, in any format, would reveal one."""
     made = made_world.build()
     analyst = api_with(TokenRole.ANALYTICS_READONLY)
     people = [*made.own.canaries.of(("person", "fleet")), *made.other.canaries.of(("person", "fleet"))]
@@ -59,7 +59,7 @@ def test_analyst_gets_no_name_by_any_path(name: str, format: str) -> None:
     assert shown <= SHOWN_TO_ALL, shown
 
 
-# Towns, programmes and companies: as the API shows them to all (rides/disclosure.py).
+# Cities, programs and companies: the API shows them at every level (rides/disclosure.py).
 SHOWN_TO_ALL = {
     "transportprovider.name",
     "ride.program_code",
@@ -90,7 +90,7 @@ def test_sealed_columns_are_refused_to_analysts() -> None:
 @pytest.mark.parametrize("binding", ["facility", "provider", "both"])
 @pytest.mark.parametrize("name", RECORDS)
 def test_rows_are_those_that_the_caller_reaches(name: str, binding: str) -> None:
-    """The SQL of a dataset keeps what `visible_to` keeps."""
+    """The SQL of a dataset selects the rows of `visible_to`."""
     made = made_world.build()
     bound = made.bound(binding)
     everything = exported(api_with(), f"{name}.ndjson")
@@ -103,7 +103,7 @@ def test_rows_are_those_that_the_caller_reaches(name: str, binding: str) -> None
     visible = visible.filter(status="completed") if name == "completions" else visible
     key = DATASETS[name].columns[0].name
     assert {row[key] for row in rows} == {str(row.pk) for row in visible}
-    # A fleet is no facility's.
+    # Drivers are not bound to a facility.
     assert (len(rows) < len(everything)) is ((name, binding) != ("drivers", "facility"))
     assert not found(made.hidden(binding), json.dumps(rows, ensure_ascii=False).encode())
 

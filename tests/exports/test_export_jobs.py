@@ -1,4 +1,4 @@
-"""Exports that workers make: asked for, followed, fetched once, and taken away."""
+"""Export jobs: requested, polled, downloaded once, and deleted."""
 
 import csv
 import datetime as dt
@@ -124,7 +124,7 @@ def test_cancelled_while_it_is_made_leaves_nothing_behind(
 def test_overtaken_worker_leaves_the_file_of_the_other_alone(
     api: TokenClient, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is stopped between its last row and the end, while another makes the export; then it goes on."""
+    """A worker is stopped after its last row while another makes the export; then it continues."""
     ride_in(RideStatus.COMPLETED)
     ask(api)
     written, later = files.write, factories.NOW + export_runs.LEASE

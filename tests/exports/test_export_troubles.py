@@ -1,4 +1,4 @@
-"""What may happen to an export while it is made, sent and looked after."""
+"""Failures while an export is made, sent and cleaned up."""
 
 import threading
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_lease_is_renewed_beside_the_work_even_after_a_failure(
 
     export = Export.objects.get()
     assert set(beats) == {export.pk}
-    assert connected[:2] == [None, None]  # one that broke is not used again
+    assert connected[:2] == [None, None]  # a broken connection is not reused
     assert (export.state, export.error_code) == ("failed", "not_found")
 
 

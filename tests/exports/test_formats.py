@@ -1,4 +1,4 @@
-"""Rows as files: every form of COPY against what Python makes of the same values."""
+"""File formats: every form of COPY compared to Python's formatting of the same values."""
 
 import csv
 import datetime as dt
@@ -27,7 +27,7 @@ from lib.csv_file import neutral
 from tests.tiers import sized
 
 KEY = UUID("01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f")
-# Whatever a column of PostgreSQL can hold, and what formulas and placeholders begin with more often than by chance.
+# Characters that PostgreSQL can store, and prefixes of formulas and placeholders more often than by chance.
 ODD = ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\x03", '"']
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20) | st.builds(
     str.__add__, st.sampled_from(ODD), st.text("a1")
@@ -43,7 +43,7 @@ def _texts(values: list[str], form: RowFormat) -> bytes:
 
 
 class Texts(TestCase):
-    """Whatever people write comes back from each form as it was, or as `neutral` says."""
+    """Texts are unchanged in each format, or changed as `neutral` defines."""
 
     @settings(max_examples=sized(short=75, nightly=150))
     @given(st.lists(TEXTS, min_size=1, max_size=8))
@@ -230,7 +230,7 @@ def test_sealed_value_of_another_row_breaks_the_export_off(tmp_path: Path) -> No
 
 @pytest.mark.django_db
 def test_what_looks_like_a_placeholder_of_ours_is_text(tmp_path: Path) -> None:
-    """Nobody who writes into a column knows the mark of an export to come."""
+    """Users who write into a column cannot know the marker of a future export."""
     forged = Column("forged", ColumnType.TEXT, f"chr(3) || '0123456789abcdef:1:{KEY}:00' || chr(4)")
 
     _, row, _ = _cells(_file(tmp_path, "csv", _table([*_sealed("IL1"), forged])))

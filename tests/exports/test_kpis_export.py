@@ -1,4 +1,4 @@
-"""The dataset of figures says what the API says, to each as much as the API."""
+"""Dataset of figures: the same values as the API, with the same disclosure."""
 
 import datetime as dt
 import json
@@ -39,7 +39,7 @@ def folder(settings: Any, tmp_path: Path) -> None:
 
 @pytest.fixture
 def others(month: legs.Cast) -> tuple[legs.Cast, legs.Cast]:
-    """Two facilities more, of 3 legs and of 6."""
+    """Two further facilities, of 3 and 6 legs."""
     few, some = legs.cast(), legs.cast()
     for by, count in ((few, 3), (some, 6)):
         for leg in MONTH[:count]:
@@ -49,7 +49,7 @@ def others(month: legs.Cast) -> tuple[legs.Cast, legs.Cast]:
 
 
 def told(figure: dict[str, Any]) -> tuple[Any, ...]:
-    """Give what is told of a figure, without the addresses that the API adds."""
+    """Return the data of a figure, without the links that the API adds."""
     parts = {name: {**part, "rides": None} for name, part in figure["parts"].items()}
     return tuple({**figure, "parts": parts}[name] for name in TOLD)
 
@@ -169,7 +169,7 @@ def test_figures_are_made_by_a_worker_as_well(
 
 
 def test_level_of_the_export_decides_what_is_shown(month: legs.Cast) -> None:
-    """The file is handed to whoever has that level, so that it holds no more, whatever its maker sees elsewhere."""
+    """The file may be passed on to any reader of that level, and so contains no more, even if its creator sees more."""
     seeing = api_with(TokenRole.BILLING_READONLY, scopes=["exports:create", "reports:read"])
 
     rows = exported(seeing, "kpis.ndjson", **NOVEMBER)

@@ -1,4 +1,4 @@
-"""Schedules over the API: kept, changed, paused, run and removed; what is refused, and who sees which."""
+"""Schedules over the API: created, changed, paused, run and deleted; refusals and visibility."""
 
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,7 @@ def test_schedule_is_run_paused_and_resumed(api: TokenClient, monkeypatch: pytes
 
     assert (ran.status_code, ran.json()["state"], ran.json()["manual"]) == (202, "queued", True)
     assert (ran.json()["firstDay"], ran.json()["lastDay"]) == ("2026-11-19", "2026-11-19")
-    assert error_of(busy)["code"] == "INVALID_TRANSITION"  # the clock stands still: the same moment
+    assert error_of(busy)["code"] == "INVALID_TRANSITION"  # the clock is stopped: the same instant
     assert [(one["id"], one["state"], one["outcome"]) for one in runs] == [(ran.json()["id"], "done", "")]
     assert (paused.json()["active"], paused.json()["pausedFor"]) == (False, "by_people")
     assert (resumed.json()["active"], resumed.json()["pausedFor"]) == (True, "")
@@ -141,8 +141,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({**{name: value for name, value in EXPORT.items() if name != "dataset"}, "destinationId": "{bucket}"}, "dataset"),
     ({**{name: value for name, value in EXPORT.items() if name != "format"}, "destinationId": "{bucket}"}, "format"),
     ({**EXPORT, "recipients": ["stranger@example.net"]}, "recipients"),
-    ({**EXPORT, "recipients": ["{planner}"]}, "recipients"),  # who may not make exports
-    ({**EXPORT, "phi": "full", "recipients": ["{analyst}"]}, "recipients"),  # who sees no riders
+    ({**EXPORT, "recipients": ["{planner}"]}, "recipients"),  # may not make exports
+    ({**EXPORT, "phi": "full", "recipients": ["{analyst}"]}, "recipients"),  # sees no riders
     ({**EXPORT, "destinationId": str(uuid4())}, "destinationId"),
     ({**EXPORT, "destinationId": "{off}"}, "destinationId"),
     ({**EXPORT, "destinationId": "{bucket}", "phi": "limited"}, "destinationId"),

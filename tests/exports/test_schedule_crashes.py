@@ -1,4 +1,4 @@
-"""Workers that meet, and workers that die between two steps of a schedule: nothing is doubled, and nothing is lost."""
+"""Concurrent workers, and workers that die between two steps of a schedule: no run is duplicated or lost."""
 
 import datetime as dt
 import threading
@@ -40,7 +40,7 @@ MONDAY = dt.datetime(2026, 11, 23, 13, tzinfo=dt.UTC)
 
 
 class Killed(BaseException):
-    """The worker is gone: nothing of its own code runs any more."""
+    """The worker is dead: none of its own code runs after this."""
 
 
 def die(*given: Any, **named: Any) -> None:
@@ -59,7 +59,7 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Places:
 
 
 def at_once(work: Callable[[], Any], workers: int = 4) -> list[Any]:
-    """Let workers do the same at the same moment, each with a connection of its own."""
+    """Run the same step in several workers at once, each with its own connection."""
     ready = threading.Barrier(workers)
 
     def one(_number: int) -> Any:
@@ -151,7 +151,7 @@ def test_worker_killed_around_upload_repeats_same_file_and_name(
 def test_file_is_put_once_though_the_database_was_away_meanwhile(
     monkeypatch: pytest.MonkeyPatch, away: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The connection of the worker broke while the file was under way, and again when that was to be written down."""
+    """The database connection broke during the upload, and again when the result was to be recorded."""
     schedule, puts = to_bucket(person()), []
 
     def upload_file(destination: ExportDestination, path: Path, name: str) -> None:
@@ -210,7 +210,7 @@ def test_settle_retries_end_before_the_lease_expires(monkeypatch: pytest.MonkeyP
 
 
 def _break(broken: Any) -> None:
-    """Have the server end a connection, as it does when it stops."""
+    """Make the server end a connection, as it does when it stops."""
     told = broken.connection.info
     with psycopg.connect(told.dsn, password=told.password) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", [told.backend_pid])
@@ -229,7 +229,7 @@ def test_worker_killed_again_and_again_is_a_failure(places: Places, monkeypatch:
 
 
 def test_worker_that_was_slow_settles_nothing_of_another(places: Places) -> None:
-    """Its lease lapsed while it put the file, and another worker has done it since."""
+    """Its lease expired during the upload, and another worker has completed the run since."""
     schedule, clock = to_bucket(person()), Clock(DUE)
 
     def another() -> None:
@@ -315,7 +315,7 @@ def test_lease_is_renewed_while_a_file_is_put(places: Places, monkeypatch: pytes
 
     def wait() -> None:
         clock.at = DUE + dt.timedelta(seconds=30)
-        for _again in range(2):  # the first one may have looked at the clock before
+        for _again in range(2):  # the first one may have read the clock before
             renewed.clear()
             assert renewed.wait(10)
         leases_until.append(only_run(schedule).lease_until)

@@ -1,4 +1,4 @@
-"""Reports by mail: the figures of the page and of the API, to people who may see them, and each once."""
+"""Reports by mail: the figures of page and API, only to permitted recipients, each report once."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whose rights a schedule has: asked at each run, and whoever lost one is refused."""
+"""Permissions of schedules: those of the owner, checked at each run."""
 
 import datetime as dt
 from pathlib import Path
@@ -102,7 +102,7 @@ def test_owner_who_lost_a_right_is_refused_and_admins_alerted(places: Places, lo
         "made" if moment == "before it is sent" and loss != "left" else "not made"
     )
     told_owners = schedule_mails.send_notices(at=clock.at)
-    assert told_owners == (0 if loss == "left" else 1)  # who has left is told nothing
+    assert told_owners == (0 if loss == "left" else 1)  # former users are not notified
 
 
 def test_owner_who_reaches_less_is_refused() -> None:
@@ -147,7 +147,7 @@ def test_rotated_token_runs_as_successor_revoked_is_refused(places: Places) -> N
 
     assert by_successor == f"token:{newer.token.pk}"
     assert told(schedule) == [("2026-11-20", "done", ""), ("2026-11-21", "refused", "not_permitted")]
-    assert schedule_mails.send_notices(at=clock.at) == 0  # nobody's address is known
+    assert schedule_mails.send_notices(at=clock.at) == 0  # no recipient has an address
 
 
 def test_destination_that_takes_no_rider_data_any_more_gets_none(places: Places) -> None:

@@ -1,4 +1,4 @@
-"""Schedules at work: each moment once, what it covers, tries again, rest, and who is told."""
+"""Schedule runs: each due time once, covered days, retries, pauses, and notifications."""
 
 import datetime as dt
 from pathlib import Path
@@ -165,7 +165,7 @@ def test_day_that_failed_is_made_when_the_next_one_works(places: Places) -> None
     assert failed == [("2026-11-20", "failed", "no_space"), ("2026-11-21", "failed", "export_cancelled")]
     assert told(schedule) == [
         ("2026-11-20", "done", ""),
-        ("2026-11-21", "failed", "export_cancelled"),  # somebody wanted none
+        ("2026-11-21", "failed", "export_cancelled"),  # a user canceled it
         ("2026-11-22", "done", ""),
     ]
 
@@ -219,7 +219,7 @@ def test_changes_are_counted_from_the_last_successful_run(places: Places) -> Non
     tick(clock)
 
     found = list(ScheduleRun.objects.order_by("due_at").values_list("state", "changed_since"))
-    assert found[:3] == [("done", None), ("failed", known), ("done", known)]  # what failed leaves no gap
+    assert found[:3] == [("done", None), ("failed", known), ("done", known)]  # a failed run leaves no gap
     assert found[3] == ("done", None)  # another file: from the beginning
     assert known is not None
     assert "_changes-2026-11-21T120000Z-" in next(iter(places.files))
@@ -305,7 +305,7 @@ def test_undeliverable_days_do_not_pause_a_working_schedule(places: Places, monk
     for day in range(6):
         clock.at = DUE + day * DAY
         tick(clock)
-        tick(clock)  # what is made again
+        tick(clock)  # the repeated run
 
     assert [state for _day, state, _outcome in told(schedule)] == ["failed", "failed", "done", "failed", "done", "done"]
     schedule.refresh_from_db()

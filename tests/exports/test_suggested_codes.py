@@ -1,4 +1,4 @@
-"""Codes that exports suggest, as admins edit them."""
+"""Billing codes that exports suggest, as admins edit them."""
 
 import pytest
 

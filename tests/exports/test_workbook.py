@@ -1,4 +1,4 @@
-"""Workbooks: what an independent reader finds in them, and how they come."""
+"""Workbooks: their content in an independent reader, and their streaming."""
 
 import io
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from lib.csv_file import neutral
 from tests.exports.test_formats import NULLS, ONE, TEXTS, _file, _table
 from tests.tiers import sized
 
-# What XML or its readers could take for something else, in any order.
+# Characters that are special in XML or to its readers, in any order.
 PARTS = [
     "_x0041_",
     "_x005F_",
@@ -55,7 +55,7 @@ def _said(values: list[str]) -> Table:
 
 
 def _read(table: Table) -> list[str | None]:
-    """Read the first column below its head, as Excel does: this reader leaves `_xHHHH_` as it is."""
+    """Read the first column below its header, as Excel does: this reader keeps `_xHHHH_` as it is."""
     book = openpyxl.load_workbook(io.BytesIO(b"".join(table.stream("xlsx"))))
     _, *rows = book.worksheets[0].iter_rows()
     assert all(cell.data_type != "f" for row in rows for cell in row)
@@ -64,7 +64,7 @@ def _read(table: Table) -> list[str | None]:
 
 
 class Texts(TestCase):
-    """Whatever people write stands in its cell as it was, or as `neutral` says, and PostgreSQL writes it as Python."""
+    """Texts are unchanged in their cell, or changed as `neutral` defines, and PostgreSQL writes them as Python does."""
 
     @settings(max_examples=sized(short=75, nightly=150))
     @given(st.lists(TEXTS | TRAPS, min_size=1, max_size=8))
@@ -131,7 +131,7 @@ def test_long_table_goes_on_on_another_sheet() -> None:
 
 @pytest.mark.django_db
 def test_sheet_is_split_before_it_needs_zip64() -> None:
-    """The standard library writes heads for ZIP64 that Excel takes for a broken file."""
+    """The standard library writes ZIP64 headers that Excel treats as a corrupt file."""
     most = 300_000
 
     found = b"".join(workbook.chunks("rides", ["number"], _numbers(20_000), max_bytes=most))
@@ -181,7 +181,7 @@ def test_that_is_abandoned_ends_its_statement() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_gives_nothing_where_the_statement_fails() -> None:
-    """So that the refusal is an answer of its own, and not the beginning of a file."""
+    """The refusal is then a separate answer, and not the beginning of a file."""
     table = Table("rides", (Column("number", ColumnType.COUNT, "1 / 0"),), Source("ORDER BY 1", {}), str, seconds=5)
 
     with pytest.raises(psycopg.Error):

@@ -1,4 +1,4 @@
-"""Files as small as can be of every kind that a scan may be."""
+"""Minimal files of every kind that a scan may be."""
 
 from typing import Final
 

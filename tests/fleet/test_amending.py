@@ -1,4 +1,4 @@
-"""What is recorded of drivers, vehicles and credentials changes as a whole, once, and under the eye of others."""
+"""Changes of drivers, vehicles and credentials: atomic, recorded once, and protected from lost updates."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

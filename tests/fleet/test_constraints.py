@@ -1,4 +1,4 @@
-"""The database keeps to the lists of words, whoever writes."""
+"""The database enforces the choice lists, whichever code writes."""
 
 from typing import Any
 

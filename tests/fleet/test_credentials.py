@@ -1,4 +1,4 @@
-"""How a credential stands on a day, and which ones are needed."""
+"""Status of a credential on a day, and the required credentials."""
 
 import datetime as dt
 from typing import Any
@@ -113,7 +113,7 @@ def test_lapses_are_needed_credentials_that_do_not_hold() -> None:
 def test_credentials_are_in_order_in_sql_where_nothing_lapses(
     subject: Subject, columns: dict[str, Any] | None, default: bool
 ) -> None:
-    """One credential in every state, of a type that blocks by itself or not, beside all others that are needed."""
+    """One credential in every state, of a blocking type or not, besides all other required ones."""
     driver = factories.DriverFactory.create()
     vehicle = factories.VehicleFactory.create()
     owner = driver if subject is Subject.DRIVER else vehicle

@@ -1,4 +1,4 @@
-"""Two who add a scan to one credential at once: the credential has no more than it may have, and no file twice."""
+"""Two concurrent uploads to one credential: its limit of scans holds, and no file is stored twice."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,7 @@
-"""Many planners and dispatchers at once, half of them over HTTP; nobody is in two places.
+"""Many concurrent planners and dispatchers, half of them over HTTP; no driver is in two places.
 
-20,000 attempts every night, 1,400 before each commit.
-Each race has its control: with the constraint dropped, or the lock left out, it is lost.
+20,000 attempts every night, 1,400 before each commit. Each race has a control that fails: with the constraint dropped,
+or without the lock.
 """
 
 import contextlib
@@ -32,10 +32,10 @@ from tests.tiers import sized
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.untraced]
 
-WRITERS = 6  # with the test itself fewer than the connections of the pool
-ATTEMPTS = sized(short=240, nightly=3400)  # of each writer: five sixths for shifts, the rest for rides
-IN_CONTROL = 60  # of each writer
-A_DAY = 50  # attempts of each writer for shifts of the same day; then it is full, and they go on to the next
+WRITERS = 6  # together with the test itself, fewer than the connections of the pool
+ATTEMPTS = sized(short=240, nightly=3400)  # per writer: five sixths for shifts, the rest for rides
+IN_CONTROL = 60  # per writer
+A_DAY = 50  # attempts per writer for shifts of the same day, which is then full; they continue with the next day
 START = dt.datetime(2026, 12, 1, 12, 0, tzinfo=dt.UTC)
 
 OVERLAPS = """
@@ -72,7 +72,7 @@ def in_threads(work: Callable[[int], Counter[str]]) -> Counter[str]:
 
 
 def same_token(api: TokenClient) -> TokenClient:
-    """Make a client for a thread of its own."""
+    """Return a client for a thread."""
     client = TokenClient(raise_request_exception=False)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {api.text}")
     return client
@@ -86,7 +86,7 @@ def timed(took: list[float]) -> Iterator[None]:
 
 
 def say(what: str, took: list[float]) -> None:
-    """Print what R-01 asks for besides; shown by `pytest -rP`, and no reason to fail on a busy machine."""
+    """Print the further figures of R-01; shown by `pytest -rP`, and not a reason to fail on a busy machine."""
     took.sort()
     p50, p99 = (took[int(len(took) * share)] * 1000 for share in (0.5, 0.99))
     print(f"{what}: {len(took)} attempts of {WRITERS} writers, p50 {p50:.0f} ms, p99 {p99:.0f} ms")  # noqa: T201  # for people
@@ -95,7 +95,7 @@ def say(what: str, took: list[float]) -> None:
 def plan_at_random(
     seed: int, api: TokenClient, pairs: list[tuple[Driver, Vehicle]], attempts: int, took: list[float]
 ) -> Counter[str]:
-    """Plan shifts of random people in random vehicles at random times; odd seeds over HTTP."""
+    """Plan shifts of random drivers and vehicles at random times; odd seeds over HTTP."""
     choose = random.Random(seed)
     client, outcomes = same_token(api), Counter[str]()
     for number in range(attempts):
@@ -141,7 +141,7 @@ def test_shifts_never_overlap() -> None:
 
 @pytest.fixture
 def without_constraints(transactional_db: None) -> Iterator[None]:
-    """Take the exclusion constraints of shifts away for one test."""
+    """Drop the exclusion constraints of shifts for one test."""
     exclusions = [one for one in Shift._meta.constraints if one.name in ("shift_driver_once", "shift_vehicle_once")]
     with connection.schema_editor() as editor:
         for constraint in exclusions:
@@ -164,7 +164,7 @@ def test_without_the_constraints_shifts_overlap() -> None:
 def assign_at_random(
     seed: int, api: TokenClient, rides: list[UUID], pairs: list[tuple[Driver, Vehicle]], took: list[float]
 ) -> Counter[str]:
-    """Give random rides to random drivers, whoever has them; odd seeds over HTTP."""
+    """Assign random rides to random drivers, whether assigned or not; odd seeds over HTTP."""
     choose = random.Random(seed)
     client, outcomes = same_token(api), Counter[str]()
     for _ in range(ATTEMPTS // 6):
@@ -208,15 +208,15 @@ def test_driver_never_gets_two_clashing_rides() -> None:
     assert set(outcomes) == {"assigned", "rejected", "http 200", "http 409"}
     assert counted(CLASHES) == 0
     assigned = Ride.objects.filter(status="assigned").count()
-    # Four drivers, three times a day: no more fit, and nearly all of it is taken.
+    # Four drivers, three times a day: that is the maximum, and nearly all of it is used.
     assert 9 <= assigned <= 12
     assert Assignment.objects.filter(status="accepted").count() == assigned
 
 
 def give_both_at_once(monkeypatch: pytest.MonkeyPatch, *, patience: float) -> Counter[str]:
-    """Give one driver two rides of one time, so that each is judged before the other is written, if at all possible.
+    """Assign two rides of the same time to one driver, with both checks before both writes if at all possible.
 
-    Whoever is judged first waits `patience` seconds for the other.
+    The first session waits `patience` seconds after its check for the other.
     """
     driver, vehicle = fit_pair()
     rides = rides_at_three_times(4)[::3]
@@ -224,7 +224,7 @@ def give_both_at_once(monkeypatch: pytest.MonkeyPatch, *, patience: float) -> Co
 
     def judge_then_wait(*args: Any, **kwargs: Any) -> Any:
         found = judge(*args, **kwargs)
-        # It breaks when the other one waits for our lock, as it should.
+        # It breaks if the other session waits for our lock, as expected.
         with contextlib.suppress(threading.BrokenBarrierError):
             both_judged.wait(timeout=patience)
         return found
@@ -254,7 +254,7 @@ def test_second_dispatcher_sees_the_first_ones_ride(monkeypatch: pytest.MonkeyPa
 
 
 def test_without_the_locks_both_dispatchers_win(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: drivers and vehicles are read unlocked."""
+    """Control: drivers and vehicles are read without locks."""
 
     def unlocked(rows: OfProviderQuerySet[Any], **_: Any) -> OfProviderQuerySet[Any]:
         return rows

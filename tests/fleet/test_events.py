@@ -1,4 +1,4 @@
-"""Changes of drivers and vehicles as records, and the events that tell of them."""
+"""Changes of drivers and vehicles, and their events."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Riders whom a driver must not meet: who is told of them, and who can take them back."""
+"""Excluded riders of a driver: who sees them, and who can remove them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ def driver(ours: Rider, theirs: Rider) -> Driver:
 
 
 def caller(rider: Rider, **columns: Any) -> TokenClient:
-    """Make one bound to the rider's facility."""
+    """Return a caller bound to the rider's facility."""
     facility: Facility = rider.facilities.get()
     return api_with(TokenRole.DISPATCH_CONSOLE, facility_ids=[facility.pk], **columns)
 
@@ -109,7 +109,7 @@ def test_list_that_names_riders_asks_the_same_number_of_queries(
     for _ in range(count):
         factories.DriverFactory.create(excluded_rider_ids=[ours.pk])
 
-    with django_assert_num_queries(10):  # those of any list, the riders in reach, and the trail
+    with django_assert_num_queries(10):  # those of any list, the riders in scope, and the audit entry
         response = api.get("/api/drivers")
 
     assert [one["excludedRiderIds"] for one in response.json()["data"]] == [[str(ours.pk)]] * count

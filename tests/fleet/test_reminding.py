@@ -27,7 +27,7 @@ DAY = dt.timedelta(days=1)
 
 
 def _credential(days: int, **columns: Any) -> Credential:
-    """A motor vehicle record with so many days left today."""
+    """Create a motor vehicle record with this many days left today."""
     made: Credential = factories.CredentialFactory.create(
         **({"type": "mvr", "expires_on": TODAY + days * DAY} | columns)
     )
@@ -39,7 +39,7 @@ def _told() -> list[str]:
 
 
 def _days(*count: int) -> list[int]:
-    """Remind so many days from today, and say how many credentials were told of each time."""
+    """Send the reminders of these days from today; return how many credentials each run reported."""
     return [credential_reminders.send_expiry_reminders(at=NOW + days * DAY) for days in count]
 
 
@@ -139,7 +139,7 @@ def test_what_is_new_at_one_provider_makes_one_alert() -> None:
     ]
     assert other.text.splitlines()[-1] == "And 2 more."
     assert other.path == f"/console/fleet/credentials/?provider={provider.pk}&standing=within_60"
-    assert {other.severity, alert.severity} == {"warning"}  # neither is needed
+    assert {other.severity, alert.severity} == {"warning"}  # neither is required
     assert alert.title == "A credential of a driver expires today: motor vehicle record"
     assert alert.text == "Its last day is 2026-11-20."
     assert alert.path.endswith("/#mvr")
@@ -249,7 +249,7 @@ def test_fleet_admins_are_mailed_once_without_names() -> None:
     said = f"{message.subject} {message.body}"
     assert "A credential of a driver expires in 14 days" in said
     assert not [one for one in ("Wilhelmina", "Oyelaran", "5550199", "D400", "Illinois") if one in said]
-    assert str(credential.driver_id) in said  # where to look, for who may
+    assert str(credential.driver_id) in said  # the link for permitted readers
 
 
 @pytest.mark.django_db(transaction=True)

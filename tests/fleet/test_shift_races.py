@@ -1,4 +1,4 @@
-"""Two who change one shift at once: it stays with one provider's driver and vehicle."""
+"""Two concurrent changes of one shift: its driver and vehicle stay with one provider."""
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ def shift() -> Shift:
 
 
 def given_away_while_moved(shift: Shift, driver: Driver, vehicle: Vehicle) -> None:
-    """Move the shift by ten minutes; its row is waited for until it has gone to another pair."""
+    """Move the shift by ten minutes; its row lock is waited for until it has another driver and vehicle."""
     ten_minutes_later = shift.ends_at + dt.timedelta(minutes=10)
     common: dict[str, Any] = {"shift_id": shift.pk, "expected_version": None, "by": system(), "at": factories.NOW}
 

@@ -1,4 +1,4 @@
-"""Drivers and vehicles show what moves without their version, and so are never answered as unchanged."""
+"""Drivers and vehicles are never answered with 304, because some of their data changes without a new version."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Two people for each credential: one who enters it, and another one who verifies it."""
+"""Two-person rule for credentials: one user enters it, another verifies it."""
 
 from typing import Any
 

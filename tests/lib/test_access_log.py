@@ -1,4 +1,4 @@
-"""One line for each request, with nothing in it that a person typed."""
+"""Access log: one line per request, without any text that a person entered."""
 
 import io
 import json
@@ -22,7 +22,7 @@ CANARY = "Quillon-Canary-4711"
 
 @pytest.fixture
 def lines() -> Iterator[Callable[[], list[dict[str, Any]]]]:
-    """Collect the lines as they are written, in the context of their requests."""
+    """Collect the log lines in the context of their requests."""
     written = io.StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(json_formatter())

@@ -1,4 +1,4 @@
-"""Rows that go in by COPY come out as they were given."""
+"""Rows written by COPY are read back unchanged."""
 
 import datetime as dt
 from typing import Any

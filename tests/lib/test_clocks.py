@@ -1,4 +1,4 @@
-"""The time of day, of 24 hours or of twelve."""
+"""Time of day on a 24-hour or 12-hour clock."""
 
 import datetime as dt
 from typing import Any

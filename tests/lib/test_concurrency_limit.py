@@ -1,4 +1,4 @@
-"""Places: no more than there are, and none lost with its holder."""
+"""Concurrency slots: never more than the limit, and none lost when its holder dies."""
 
 import threading
 import time
@@ -64,7 +64,7 @@ def test_expired_holder_does_not_release_the_slot_of_the_next(owner: str) -> Non
 
 
 class LookThenWrite(LocMemCache):
-    """The control: a cache whose `add` looks, and then writes."""
+    """Control: a cache whose `add` reads first, and then writes."""
 
     def add(self, key: Any, value: Any, timeout: Any = 60, version: Any = None) -> bool:
         if self.get(key) is not None:
@@ -83,7 +83,7 @@ def without_atomic_add(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _most_at_once(owner: str, *, of: int) -> int:
-    """Let 8 threads take and leave places 40 times each; count the most that were held at one time."""
+    """Let 8 threads acquire and release slots 40 times each; return the maximum held at one time."""
     lock, held, most = threading.Lock(), 0, 0
 
     def run() -> None:

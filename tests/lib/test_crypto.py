@@ -1,4 +1,4 @@
-"""What a encrypted value is bound to."""
+"""Encryption context of encrypted values."""
 
 import pytest
 from cryptography.exceptions import InvalidTag

@@ -1,4 +1,4 @@
-"""Files for spreadsheets: what they hold, and what they do not run."""
+"""CSV files for spreadsheets: their content, and protection from formulas."""
 
 import csv
 from io import StringIO

@@ -1,4 +1,4 @@
-"""Messages in files appear whole, or not yet."""
+"""Broker of message files: a message becomes visible complete."""
 
 import json
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def test_reader_meets_every_message_whole_while_they_are_written(tmp_path: Path)
 def test_kombus_own_writer_shows_a_message_before_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control: a look between opening and writing, which a busy machine makes likely."""
+    """Control: a read between open and write, which a busy machine makes likely."""
     writer, reader = channel(tmp_path, filesystem.Transport), channel(tmp_path, filesystem.Transport)
     lock: Callable[..., None] = filesystem.lock
     seen: list[str] = []

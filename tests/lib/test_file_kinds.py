@@ -1,4 +1,4 @@
-"""What a file is, by its bytes."""
+"""File type detection by content."""
 
 import pytest
 
@@ -21,12 +21,12 @@ def test_a_camera_may_write_behind_the_picture() -> None:
     [
         b"",
         b"%PDF-",
-        PDF[:-6],  # cut off
+        PDF[:-6],  # truncated
         PNG[:-1],
         JPEG[:-2],
-        b"<html>" + PDF,  # what a lenient reader of PDF takes
+        b"<html>" + PDF,  # accepted by lenient PDF readers
         b"GIF89a/*" + PDF,
-        PDF + b"PK\x03\x04" + b"\0" * 2_000,  # an archive behind it
+        PDF + b"PK\x03\x04" + b"\0" * 2_000,  # an archive appended
         PNG + b"<script>alert(1)</script>",
         b"MZ" + b"\0" * 400,
         b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>",

@@ -1,4 +1,4 @@
-"""Ids that carry the time they were made at."""
+"""Ids that contain their creation time."""
 
 import datetime as dt
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What the API may put into a body."""
+"""JSON values that the API may send."""
 
 from decimal import Decimal
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Pages in any order: each row once, whatever is equal and whatever is empty; and what addresses may say."""
+"""Keyset pages in any order: each row once, with equal and null values; and validation of cursors."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ ORDERS: Mapping[str, Order] = {
 
 
 def _alerts(count: int) -> list[Alert]:
-    """Alerts of which two each were made at once, and every third has not passed."""
+    """Create alerts: pairs share an instant, and every third has not passed."""
     return Alert.objects.bulk_create(
         Alert(
             kind="test",

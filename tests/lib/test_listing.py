@@ -1,4 +1,4 @@
-"""How lists are arranged: orders, rows of a page, and what stands in addresses."""
+"""List preferences: orders, rows per page, and their query parameters."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where connections may go: a table of networks, and the names that change their mind."""
+"""Permitted targets of outgoing connections: a table of networks, and names whose address changes."""
 
 import asyncio
 import ipaddress
@@ -49,8 +49,8 @@ def test_the_public_internet_is_allowed(address: str) -> None:
         ("10.20.3.4", True),
         ("10.21.0.1", False),
         ("fd12::1", True),
-        ("::ffff:10.20.3.4", False),  # the IPv4 network was let through, not every spelling of it
-        ("169.254.169.254", False),  # cloud metadata, whatever the setting says
+        ("::ffff:10.20.3.4", False),  # the IPv4 network was allowed, not its other notations
+        ("169.254.169.254", False),  # cloud metadata, whatever the setting
         ("::ffff:169.254.169.254", False),
         ("fd00:ec2::254", False),
     ],
@@ -201,7 +201,7 @@ def test_no_connection_is_made_to_loopback_however_it_is_written(host: str) -> N
 
 
 class _Rebinding(AbstractResolver):
-    """Answers a public address and loopback in turn, as an attacker's name server would."""
+    """Alternates between a public address and loopback, as an attacker's name server would."""
 
     def __init__(self) -> None:
         self._turn = itertools.cycle(["127.0.0.1", "127.0.0.2", "127.0.0.3"])
@@ -214,7 +214,7 @@ class _Rebinding(AbstractResolver):
 
 
 def _post_to_rebinding_name(times: int, **guard: Any) -> tuple[int, list[str]]:
-    """Post again and again; say how many were refused, and which addresses were connected to."""
+    """Post repeatedly; return the number of refusals, and the addresses that were connected to."""
     accepted: list[str] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -244,7 +244,7 @@ def _post_to_rebinding_name(times: int, **guard: Any) -> tuple[int, list[str]]:
 
 @pytest.mark.real_clock
 def test_host_that_changes_its_dns_answer_reaches_allowed_ips() -> None:
-    """Loopback stands in for both: 127.0.0.1 is the receiver outside, 127.0.0.2 and .3 are the inside of the house.
+    """Loopback stands in for both: 127.0.0.1 is the external receiver, 127.0.0.2 and .3 are the internal network.
 
     Ten thousand connections.
     """
@@ -258,7 +258,7 @@ def test_host_that_changes_its_dns_answer_reaches_allowed_ips() -> None:
 
 @pytest.mark.real_clock
 def test_without_the_guard_the_name_reaches_the_inside() -> None:
-    """The control: the test above is one that can fail."""
+    """Control: without the guard, the test above fails."""
     refused, accepted = _post_to_rebinding_name(3)
 
     assert refused == 0

@@ -1,4 +1,4 @@
-"""Phone numbers as people type them."""
+"""Parsing of entered phone numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names as screens that visitors see show them."""
+"""Names on screens in privacy mode."""
 
 import pytest
 

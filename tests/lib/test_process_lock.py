@@ -1,4 +1,4 @@
-"""One process holds the lock, and the system takes it from a dead one."""
+"""Process lock: one holder at a time; the system releases it when the process dies."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Where reports and exports read, and how old what they read is."""
+"""Database that reports and exports read, and the age of their data."""
 
 import datetime as dt
 import re
@@ -73,9 +73,9 @@ def test_database_itself_knows_everything_up_to_now() -> None:
 
 @pytest.fixture
 def copy() -> Iterator[str]:
-    """Connect to the test's database once more, as to a copy."""
+    """Connect to the test database a second time, as if to a replica."""
     connections.settings["replica"] = dict(connections["default"].settings_dict)
-    connections["replica"].connect()  # at once: the runner of tests lets none be opened that it does not know
+    connections["replica"].connect()  # at once: the test runner permits no unknown connection later
     yield "replica"
     connections["replica"].close()
     pooled: Any = connections["replica"]
@@ -111,7 +111,7 @@ def test_reports_read_the_copy_alone(copy: str, api: TokenClient, path: str) -> 
 
 
 def _reads(captured: CaptureQueriesContext) -> list[str]:
-    """Keep the statements that read what reports are about."""
+    """Collect the statements that read the data of reports."""
     tables = re.compile(r"\b(reporting|rides|fleet|organizations)_\w+")
     return [query["sql"] for query in captured.captured_queries if tables.search(query["sql"])]
 

@@ -1,4 +1,4 @@
-"""Encrypted ZIP files: what others write is read, what we write has their form, and nothing altered is taken."""
+"""Encrypted ZIP files: compatible with other programs in both directions, and altered files are refused."""
 
 import base64
 import datetime as dt
@@ -40,7 +40,7 @@ def test_others_see_names_dates_and_sizes_and_nothing_else() -> None:
 
     with zipfile.ZipFile(BytesIO(data)) as found:
         first, second = found.infolist()
-        with pytest.raises((RuntimeError, NotImplementedError)):  # Python's own has no AES
+        with pytest.raises((RuntimeError, NotImplementedError)):  # Python's zipfile has no AES
             found.read("a.csv", PASSPHRASE.encode())
 
     assert (first.filename, second.filename) == ("a.csv", "é/b.pdf")

@@ -1,4 +1,4 @@
-"""Signatures, as the official library and the specification have them."""
+"""Signatures, compared to the official library and the specification."""
 
 import base64
 import datetime as dt

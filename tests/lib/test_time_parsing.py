@@ -1,4 +1,4 @@
-"""Times as people type them, and what they mean where clocks change."""
+"""Parsing of entered times, and their meaning at clock changes."""
 
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -105,7 +105,7 @@ def _utc(hour: int, minute: int = 0, *, day: int, month: int = 11) -> datetime:
     ("day", "clock", "meant"),
     [
         (date(2026, 11, 20), time(14, 30), (_utc(20, 30, day=20),)),
-        (date(2026, 11, 1), time(1, 30), (_utc(6, 30, day=1), _utc(7, 30, day=1))),  # the hour that comes twice
+        (date(2026, 11, 1), time(1, 30), (_utc(6, 30, day=1), _utc(7, 30, day=1))),  # the repeated hour
         (date(2026, 11, 1), time(1), (_utc(6, day=1), _utc(7, day=1))),
         (date(2026, 11, 1), time(2), (_utc(8, day=1),)),
         (date(2026, 11, 1), time(0, 59), (_utc(5, 59, day=1),)),

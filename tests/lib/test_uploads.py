@@ -1,4 +1,4 @@
-"""Files of forms: in memory, as many bytes as may be sent, none on a disk."""
+"""Uploaded files: in memory, up to the size limit, never on disk."""
 
 import tempfile
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hearing what is told on the channel of live pages."""
+"""Listening to the notification channel of live pages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ _KINDS = ("cursor_factory", "context", "prepare_threshold")  # of Django's own c
 
 @contextmanager
 def listening() -> Iterator[Listener]:
-    """Open a session of the test database that hears everything from now on."""
+    """Open a session of the test database that receives all notifications from now on."""
     known = {name: value for name, value in connection.get_connection_params().items() if name not in _KINDS}
     with psycopg.connect(**known, autocommit=True) as session:
         session.execute(f"LISTEN {CHANNEL}")
@@ -23,7 +23,7 @@ def listening() -> Iterator[Listener]:
 
 
 def heard(listener: Listener) -> list[str]:
-    """Take what was told so far: a word of our own comes behind everything that was committed before it."""
+    """Return the notifications so far: a marker of our own follows everything that was committed before it."""
     listener.execute(f"NOTIFY {CHANNEL}, 'end'")
     found = [notice.payload for notice in listener.notifies(timeout=0.2)]
     return found[: found.index("end")]

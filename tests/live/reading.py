@@ -1,4 +1,4 @@
-"""Streams of a running service as a browser reads them: by bare sockets, hundreds in one process."""
+"""Streams of a running service as a browser reads them: by plain sockets, hundreds in one process."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 class Reader:
-    """One stream.  `open` is over when the service says that nothing is missed from then on."""
+    """One stream.  `open` returns when the service confirms that no later change is missed."""
 
     def __init__(self, url: str, cookie: str) -> None:
         self._host = urlsplit(url).netloc
@@ -22,7 +22,7 @@ class Reader:
         assert first == "ready", first
 
     async def next(self) -> tuple[str, Any]:
-        """Read the next event, past the marks of chunks and the head of the answer.
+        """Return the next event, skipping chunk marks and the response header.
 
         Raises:
             EOFError: the stream has ended.

@@ -1,4 +1,4 @@
-"""Alerts are no events, and yet pages hear of them: by the channel, and where they have to ask."""
+"""Alerts are not events, but live pages receive them: by the channel, and by the change query."""
 
 import datetime as dt
 import json

@@ -1,4 +1,4 @@
-"""What a page is told that asks for changes, where it cannot listen to them."""
+"""Change query of pages that cannot use a stream."""
 
 import datetime as dt
 from typing import Any
@@ -84,7 +84,7 @@ def test_changes_take_one_query_age_two_and_inbox_as_many(django_assert_num_quer
     for _ in range(3):
         happen()
 
-    with django_assert_num_queries(2 + 2 + 2):  # the session and its user, what is asked for, and the inbox
+    with django_assert_num_queries(2 + 2 + 2):  # the session and its user, the changes, and the inbox
         client.get(f"{CHANGES}?age=5")
     with django_assert_num_queries(2 + 1 + 1):
         client.get(f"{CHANGES}?after={cursor}")

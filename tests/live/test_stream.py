@@ -1,4 +1,4 @@
-"""Who hears what, until when: one process, from PostgreSQL to the bytes of the stream."""
+"""Visibility and lifetime of streams: one process, from PostgreSQL to the bytes of the stream."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ from tests.live.test_telling import columns
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.real_clock]
 LISTENERS = "FROM pg_stat_activity WHERE application_name = 'carelane live' AND datname = current_database()"
-SECONDS = 30  # that anything may take on a loaded machine
+SECONDS = 30  # timeout of any step on a loaded machine
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def person(transactional_db: None) -> User:
 
 
 class Listening:
-    """A browser with a stream open."""
+    """A browser with an open stream."""
 
     def __init__(self, client: AsyncClient) -> None:
         self.client = client
@@ -50,7 +50,7 @@ class Listening:
             self._parts = aiter(response)
 
     async def next(self) -> tuple[str, Any]:
-        """Read the next event; ("", None) at the end of the stream."""
+        """Return the next event; ("", None) at the end of the stream."""
         async with asyncio.timeout(SECONDS):
             async for part in self._parts:
                 lines = dict(line.split(": ", 1) for line in part.decode().splitlines() if line)
@@ -68,7 +68,7 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 
 def listen_as(person: User, act: Callable[[Listening], Awaitable[None]]) -> None:
-    """Open a stream as somebody, and go on from its first event."""
+    """Open a stream as a user, and continue after its first event."""
 
     async def run() -> None:
         client = AsyncClient()
@@ -190,11 +190,11 @@ def test_stream_ends_where_the_database_cannot_be_asked(person: User, monkeypatc
         assert ("", None) in ended
 
     connection.close()
-    pool_was = connection.settings_dict["OPTIONS"].pop("pool")  # which keeps connections to where the database was
+    pool_was = connection.settings_dict["OPTIONS"].pop("pool")  # its connections use the earlier database address
     try:
         listen_as(person, act)
     finally:
-        connection.close()  # it is none of the pool
+        connection.close()  # it is not from the pool
         connection.settings_dict["OPTIONS"]["pool"] = pool_was
 
 
@@ -248,7 +248,7 @@ def test_reader_who_falls_behind_begins_anew(transactional_db: None) -> None:
 
 def test_readers_of_a_process_share_one_connection(transactional_db: None) -> None:
     async def run() -> set[int]:
-        before = await sync_to_async(_listeners)()  # those of other tests are on their way out
+        before = await sync_to_async(_listeners)()  # those of other tests are still closing
         hub = hubs.hub()
         with hub.inbox(lambda one: True), hub.inbox(lambda one: True):
             assert await hub.hears(seconds=SECONDS)
@@ -295,13 +295,13 @@ def test_stream_of_nobody_is_refused_and_leads_no_one_to_a_page(client: Client) 
     answer = client.get("/console/live/", headers={"Accept": "text/event-stream"})
 
     assert (answer.status_code, answer.content) == (401, b"")
-    assert client.get("/console/live/").status_code == 302  # typed by a person
+    assert client.get("/console/live/").status_code == 302  # opened by a person
 
 
 def test_threads_are_not_kept_by_streams(person: User, client: Client) -> None:
     sign_in(client, person)
 
-    answer = client.get("/console/live/")  # by WSGI
+    answer = client.get("/console/live/")  # under WSGI
 
     assert (answer.status_code, answer.content) == (204, b"")
     assert client.post("/console/live/").status_code == 405

@@ -1,4 +1,4 @@
-"""What the trigger on events says on the channel, and when."""
+"""Notifications of the trigger on events: content and time."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The service in a process of its own, streams of it in this one, and changes that this one commits."""
+"""The service in a separate process, streams in this one, and changes that this one commits."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Days that a facility moves: which rides follow, and who sees them."""
+"""Moved days of a facility: their rides, and visibility."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""A place is a point of the globe or none, whoever writes."""
+"""Coordinates are a point on the globe or null, whichever code writes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Opening hours: local wall time, also on the days the clocks change."""
+"""Opening hours: local time, also on the days when the clocks change."""
 
 import datetime as dt
 from typing import Any
@@ -46,7 +46,7 @@ def test_closing_time_is_an_instant_of_the_local_day(
         (WEEKDAYS, "2026-11-20T23:10", "2026-11-21T12:10"),  # twenty minutes on Friday, ten on Saturday
         (WEEKDAYS, "2026-11-21T16:50", "2026-11-21T19:20"),  # over the break of Saturday
         (WEEKDAYS, "2026-11-22T02:00", "2026-11-23T11:30"),  # Saturday night: Monday 05:30
-        (NIGHTS, "2026-11-22T08:10", "2026-11-29T02:10"),  # the tail of a night that began the day before
+        (NIGHTS, "2026-11-22T08:10", "2026-11-29T02:10"),  # the end of a night that began the day before
         (NIGHTS, "2026-03-08T07:50", "2026-03-08T08:20"),  # 01:50 CST: over the change of the clocks
         ([], "2026-11-20T15:00", None),
         ([{"days": ["fri"], "opens": "09:00", "closes": "09:01"}], "2026-11-20T15:00", None),

@@ -1,4 +1,4 @@
-"""Writes to facilities: what they check, what they leave, what they leave alone."""
+"""Writes to facilities: validation, recorded changes, and unchanged data."""
 
 import uuid
 from decimal import Decimal
@@ -30,7 +30,7 @@ EPIC = {"system": "epic", "value": "DEP-19", "type": "department"}
 
 
 def everything() -> list[Any]:
-    """All that facility services write."""
+    """Return all rows that facility services write."""
     return [
         list(model.objects.order_by("pk").values())
         for model in (Facility, Entrance, Contact, ExternalId, AuditEntry, Event)

@@ -1,4 +1,4 @@
-"""Stops that name a facility or one of its doors."""
+"""Stops that name a facility or one of its entrances."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""Stops: the one shape of every place a ride goes."""
+"""Stops: one schema for every place of a ride."""
 
 from decimal import Decimal
 from typing import Any

@@ -1,4 +1,4 @@
-"""Calls of the API about standing orders, and everything that one of them can change."""
+"""API calls about standing orders, and all rows that they can change."""
 
 import datetime as dt
 from typing import Any
@@ -37,12 +37,12 @@ def actions() -> list[str]:
 
 
 def fields_of(response: Any) -> list[str]:
-    """Name the fields that a refusal names."""
+    """Return the fields that a refusal names."""
     return [detail.get("field") for detail in response.json()["error"]["details"]]
 
 
 def chairs(order_id: Any) -> dict[dt.date, dt.time]:
-    """Say when on which day the rider is in the chair, by rides that take place."""
+    """Return the chair time of each day, by the rides that are not cancelled."""
     there = Ride.objects.filter(standing_order_id=order_id, leg_type="outbound").exclude(status="cancelled")
     found = [ride.appointment_at.astimezone(CHICAGO) for ride in there.order_by("pickup_at") if ride.appointment_at]
     return {moment.date(): moment.time() for moment in found}

@@ -1,4 +1,4 @@
-"""Standing orders that ride without a question, for tests to vary."""
+"""Standing orders without conflicts, for tests to vary."""
 
 import datetime as dt
 from dataclasses import replace
@@ -46,7 +46,7 @@ def order(
     of: dict[str, Any] | None = None,
     **changes: Any,
 ) -> StandingOrder:
-    """Make an order with its rides; its centre and its rider, where none are given."""
+    """Create an order with its rides; also a center and a rider unless given."""
     facility = facility or dialysis_centre()
     rider = rider or factories.RiderFactory.create(facility=facility)
     wanted = draft(facility, of=of, **changes)
@@ -54,23 +54,23 @@ def order(
 
 
 def rides(order: StandingOrder, **columns: Any) -> list[Ride]:
-    """List an order's rides by pickup, those that were called off among them."""
+    """Return an order's rides by pickup, including cancelled ones."""
     return list(Ride.objects.filter(standing_order_id=order.pk, **columns).order_by("pickup_at", "pk"))
 
 
 def live(order: StandingOrder) -> list[tuple[str, str]]:
-    """Name the rides that are still to take place: their pattern date and leg, in order."""
+    """Return the open rides: their pattern date and leg, in order."""
     keys = Ride.objects.filter(standing_order_id=order.pk).exclude(status="cancelled").values_list("occurrence_key")
     return sorted((key.split(":")[1], key.split(":")[2]) for (key,) in keys)
 
 
 def both(dates: list[dt.date]) -> list[tuple[str, str]]:
-    """Name both legs of these dates, as `live` does."""
+    """Return both legs of these dates, in the form of `live`."""
     return sorted((day.isoformat(), leg) for day in dates for leg in ("outbound", "return"))
 
 
 def marks(order: StandingOrder) -> dict[str, int]:
-    """Count the rows of the ledger by their decision."""
+    """Count the occurrence rows by their decision."""
     found: dict[str, int] = {}
     for decision in Occurrence.objects.filter(standing_order=order).values_list("decision", flat=True):
         found[decision] = found.get(decision, 0) + 1

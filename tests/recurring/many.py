@@ -1,4 +1,4 @@
-"""Standing orders by the thousand, laid out as the service would have: for `make bench`, and a test that they ride."""
+"""Thousands of standing orders, as the service would write them: for `make bench`, and a test of their validity."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -17,21 +17,21 @@ from apps.riders.rules.accommodation import columns, complete
 from lib.db.bulk_copy import copy_rows
 from lib.ids import uuid7
 
-ORDERS_OF_ONE: Final = 150  # of a centre: two patterns, three shifts, 25 chairs
+ORDERS_OF_ONE: Final = 150  # per center: two patterns, three shifts, 25 chairs
 ZONES: Final = ("America/Chicago", "America/New_York", "America/Phoenix")
 DAYS: Final = ((0, 2, 4), (1, 3, 5))
 CHAIRS: Final = (dt.time(6, 15), dt.time(10, 45), dt.time(16, 45))
 MOBILITIES: Final = ("ambulatory", "ambulatory_assist", "wheelchair", "wheelchair_transfer", "wheelchair_power")
-WITH_CODE: Final = 10  # one door in so many has a code, which every ride seals anew
-SCHEDULED_BACK: Final = 5  # one way back in so many is at a set time
+WITH_CODE: Final = 10  # one address in this many has an access code, which every ride encrypts again
+SCHEDULED_BACK: Final = 5  # one return leg in this many has a fixed time
 
 Rows = list[dict[str, Any]]
 
 
 def make(count: int, *, at: dt.datetime) -> None:
-    """Write so many active orders, each of its own rider, three times a week from tomorrow on.  In a transaction.
+    """Write this many active orders, each for its own rider, three times a week from tomorrow on.  Needs a transaction.
 
-    28 days from then hold twelve dates of each: 24 legs.  No order has been gone over yet.
+    The first 28 days contain twelve dates of each: 24 legs.  No order has been reconciled yet.
     """
     Vehicle.objects.create(provider=_provider(), unit_number="V1", license_plate="CL1", type="wheelchair_van")
     CapacityConfig.objects.create(vehicle=Vehicle.objects.get(), name="standard", ambulatory=4, wheelchair=2)
@@ -58,7 +58,7 @@ def _provider() -> TransportProvider:
 
 
 def _centres() -> Iterator[Facility]:
-    """Give the centre of each order, one after the other."""
+    """Return the center of each order, one after the other."""
     for number in numbers():
         centre = Facility.objects.create(
             name=f"Lakeview Dialysis {number}",

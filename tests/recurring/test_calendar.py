@@ -1,4 +1,4 @@
-"""What an order's days look like to people: the plan, and what became of it."""
+"""Calendar of an order's days: the plan, and its result."""
 
 import datetime as dt
 from typing import Any
@@ -44,7 +44,7 @@ def _leg_statuses(found: list[OccurrenceView]) -> list[set[LegStatus]]:
 
 
 def _set(ride: Ride, status: str, **columns: Any) -> None:
-    """Set a ride to a status that it would take a day on the road to reach."""
+    """Set a ride to a status that it would reach only on its day."""
     Ride.objects.filter(pk=ride.pk).update(status=status, **columns)
 
 
@@ -117,7 +117,7 @@ def test_moved_days_of_the_facility_show_where_they_went() -> None:
         (OccurrenceStatus.DUE, ChangeType.SHIFTED),
         (OccurrenceStatus.CLOSED, ChangeType.SHIFTED),
     ]
-    # Nothing was reconciled yet: what is booked is shown as it is booked.
+    # Not reconciled yet: booked rides are shown as they are booked.
     assert _leg_statuses(found) == [{LegStatus.BOOKED}] * 2
 
 

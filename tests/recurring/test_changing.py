@@ -1,4 +1,4 @@
-"""Edits: on one day, from a day on, for all of the future; what people changed stays, and no edit ends the series."""
+"""Edits of one day, from a day on, and of the whole future; customizations stay, and no edit ends the series."""
 
 import datetime as dt
 from typing import Any
@@ -32,7 +32,7 @@ def _change(order: StandingOrder, **asked: Any) -> Any:
 
 
 def _chairs(order: StandingOrder) -> dict[dt.date, dt.time]:
-    """Say when on which day the rider is in the chair."""
+    """Return the chair time of each day."""
     there = Ride.objects.filter(standing_order_id=order.pk, leg_type="outbound").exclude(status="cancelled")
     found = [ride.appointment_at.astimezone(CHICAGO) for ride in there.order_by("pickup_at") if ride.appointment_at]
     return {moment.date(): moment.time() for moment in found}
@@ -165,7 +165,7 @@ def test_what_an_order_no_longer_asks_for_its_rides_forget() -> None:
 
 @pytest.fixture
 def unpaid(db: None) -> StandingOrder:
-    """An order whose payer was switched off after it was made."""
+    """An order whose payer was deactivated after its creation."""
     payer = factories.PayerFactory.create()
     order = cast.order(payment=Payment(payer_id=payer.pk))
     payer.active = False
@@ -226,7 +226,7 @@ def test_one_day_moves_to_another_and_keeps_its_name() -> None:
     ride.refresh_from_db()
     assert (ride.service_date, ride.occurrence_state) == (DATES[1] + DAY, "customized")
     back = Ride.objects.get(occurrence_key=f"{order.pk}:{DATES[1]}:return")
-    assert changed.result.amended == [back.pk, ride.pk]  # later: the way back makes room first
+    assert changed.result.amended == [back.pk, ride.pk]  # later: the return leg is moved first to avoid a conflict
     generate_rides.generate(by=system(), at=NOW + DAY)
     assert _chairs(order)[DATES[1] + DAY] == dt.time(7)
 

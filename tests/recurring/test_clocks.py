@@ -1,4 +1,4 @@
-"""A government changes how its clocks go: rides that are booked move along, by themselves."""
+"""Changed time zone rules: booked rides are moved automatically."""
 
 import datetime as dt
 import shutil
@@ -30,7 +30,7 @@ DATA = next(Path(one) for one in zoneinfo.TZPATH if (Path(one) / "America/Denver
 
 @pytest.fixture
 def use_rules_of(tmp_path: Path) -> Iterator[Callable[[str], None]]:
-    """Let the clocks of Chicago go as those of another zone, as if zone data had been brought up to date."""
+    """Replace the rules of Chicago by those of another zone, as after an update of the zone data."""
 
     def use(zone: str) -> None:
         (tmp_path / "America").mkdir(exist_ok=True)
@@ -58,7 +58,7 @@ def test_clock_change_moves_untouched_future_rides_only(
     Ride.objects.filter(pk=wednesday.pk).update(status="en_route", departed_at=NOW)
     earlier = friday.pickup_at - dt.timedelta(minutes=20)
     editing.edit(ride_id=friday.pk, changes={"pickup_at": earlier}, by=system(), at=NOW)
-    generate_rides.generate(by=system(), at=NOW + 4 * DAY)  # Tuesday: it has been over everything for that day
+    generate_rides.generate(by=system(), at=NOW + 4 * DAY)  # Tuesday: it has processed everything for that day
 
     use_rules_of("America/Denver")
     with time_machine.travel(NOW + 4 * DAY, tick=False):
@@ -72,7 +72,7 @@ def test_clock_change_moves_untouched_future_rides_only(
     assert [ride.appointment_at and ride.appointment_at.astimezone(dt.UTC).time() for ride in after[3:]] == [
         dt.time(17, 30)
     ] * len(after[3:])
-    # Besides: the one that a person moved, and the way back of that day.
+    # Also: the ride that a person moved, and the return leg of that day.
     assert Event.objects.filter(type="ride.rescheduled").count() == 2 * len(after[3:]) + 2
 
 
@@ -104,7 +104,7 @@ def test_orders_of_other_zones_and_known_rules_are_left_alone(
     due = dict(StandingOrder.objects.values_list("pk", "generated_through"))
     assert (due[here.pk], due[elsewhere.pk]) == (None, elsewhere.generated_through)
     tasks.generate()
-    use_rules_of("America/Chicago")  # a worker that has the older data still
+    use_rules_of("America/Chicago")  # a worker with the older data
     generate_rides.reopen_after_clock_changes(at=NOW)
     assert StandingOrder.objects.get(pk=here.pk).generated_through is not None
     assert TimeZoneSnapshot.objects.count() == 3
@@ -114,7 +114,7 @@ def test_rules_are_those_of_the_clocks_of_two_years() -> None:
     chicago, denver, winnipeg = (ZoneInfo(f"America/{one}") for one in ("Chicago", "Denver", "Winnipeg"))
 
     assert len({clock_rules(chicago, 2026), clock_rules(denver, 2026), clock_rules(chicago, 2027)}) == 3
-    assert clock_rules(chicago, 2026) == clock_rules(winnipeg, 2026)  # they have changed on the same nights since 2006
+    assert clock_rules(chicago, 2026) == clock_rules(winnipeg, 2026)  # the same change dates since 2006
 
 
 def test_orders_that_ride_no_more_need_no_rules() -> None:

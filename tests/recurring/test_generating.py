@@ -1,4 +1,4 @@
-"""The generator: every order once, whoever runs it, and however often."""
+"""Ride generator: every order once, regardless of the number of workers and runs."""
 
 import datetime as dt
 import random
@@ -43,7 +43,7 @@ def test_horizon_rolls_on_with_the_days() -> None:
 
 @pytest.mark.django_db
 def test_run_of_the_clock_ends_in_time_and_the_next_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it writes bears the moment at which it began, which exports of changes have passed soon."""
+    """Its writes have the instant of its start, which exports of changes pass soon."""
     for _ in range(3):
         cast.order()
     monkeypatch.setattr(generate_rides, "BATCH_SIZE", 1)
@@ -61,7 +61,7 @@ def test_run_of_the_clock_ends_in_time_and_the_next_one_goes_on(monkeypatch: pyt
 @pytest.mark.django_db
 def test_day_begins_at_the_facility_not_in_greenwich() -> None:
     cast.order()
-    evening = dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)  # still the 20th in Chicago
+    evening = dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)  # the 20th in Chicago
 
     assert [_generate(evening), _generate(evening + dt.timedelta(minutes=1))] == [0, 1]
 
@@ -89,7 +89,7 @@ def test_nothing_new_is_nothing_written(django_assert_num_queries: Any) -> None:
     assert _generate(NOW) == 1
 
     assert (Event.objects.count(), AuditEntry.objects.count()) == (events, entries)
-    with django_assert_num_queries(3):  # a savepoint and its end, and what is due
+    with django_assert_num_queries(3):  # a savepoint and its end, and the due orders
         assert _generate(NOW) == 0
 
 
@@ -172,7 +172,7 @@ def test_workers_at_once_make_every_ride_once(workers: int) -> None:
 @pytest.mark.real_clock
 @pytest.mark.django_db(transaction=True)
 def test_repeated_unordered_ticks_create_each_ride_once() -> None:
-    """Four workers, each of whose ticks is of any of nine days and goes over an order that was done already."""
+    """Four workers, whose ticks are for any of nine days and repeat a finished order."""
     centre = cast.dialysis_centre()
     made = [cast.order(centre) for _ in range(6)]
     chance = random.Random(10)

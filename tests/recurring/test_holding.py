@@ -1,4 +1,4 @@
-"""Hold and resume: nobody drives to an empty house, and every date of the pattern comes back."""
+"""Hold and resume: no rides during the hold, and every date of the pattern returns."""
 
 import datetime as dt
 from typing import Any
@@ -42,7 +42,7 @@ def test_hold_calls_off_every_ride_of_its_days_and_no_other() -> None:
     endings = {(ride.reason_code, ride.fault) for ride in cast.rides(order, status="cancelled")}
     assert endings == {("standing_order_hold", "none")}
     assert cast.marks(order) == {"generated": 18, "held": 6}
-    assert held.order.status == OrderStatus.ACTIVE  # it begins later
+    assert held.order.status == OrderStatus.ACTIVE  # the hold begins later
     told = Event.objects.get(type="standing_order.held").data
     assert (told["fromDate"], told["until"], told["reason"]) == ("2026-11-27", "2026-12-02", "hospital_stay")
 
@@ -80,7 +80,7 @@ def test_resuming_books_every_date_from_that_day_on_anew() -> None:
     assert (len(resumed.result.created), resumed.order.status) == (18, OrderStatus.ACTIVE)
     assert Hold.objects.get().until == DATES[3] - DAY
     assert Event.objects.filter(type="standing_order.resumed").count() == 1
-    assert Ride.objects.count() == 24 + 18  # what was called off stays on record
+    assert Ride.objects.count() == 24 + 18  # cancelled rides stay on record
 
 
 def test_resume_lists_unbookable_days_and_opens_exception() -> None:

@@ -1,4 +1,4 @@
-"""Holidays without a decision: asked 45 days ahead, once, and closed by whatever decides them."""
+"""Holidays without a decision: one alert 45 days ahead, closed by any decision."""
 
 import datetime as dt
 from dataclasses import replace
@@ -72,7 +72,7 @@ def test_shift_of_the_day_is_the_decision_until_it_is_undone() -> None:
 
     assert _ask(CHRISTMAS - 44 * DAY) == []
     CalendarShift.objects.filter(pk=shift.pk).update(undone_at=NOW)
-    # Whoever undid it knows; they are not asked once more.
+    # After an undo there is no second alert: the user knows.
     assert _ask(CHRISTMAS - 43 * DAY) == []
 
 
@@ -132,7 +132,7 @@ def test_alert_is_the_business_of_people_who_reach_the_facility() -> None:
     assert Alert.objects.visible_to(system()).count() == 2
     (alert,) = Alert.objects.visible_to(planner)
     assert list(alerts._recipients(alert)) == ["everywhere@example.org", "mine@example.org"]
-    alert.scope = Scope.RIDES_READ  # a fleet admin has that; but orders are not for providers
+    alert.scope = Scope.RIDES_READ  # a fleet admin has it; but orders are not for providers
     assert list(alerts._recipients(alert)) == ["everywhere@example.org", "mine@example.org"]
 
 

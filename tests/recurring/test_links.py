@@ -1,4 +1,4 @@
-"""Calendars under a secret address: what they hold, who may make them, and that they end."""
+"""Calendar links with a secret address: their content, permissions and expiry."""
 
 import datetime as dt
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The orders that `make bench` measures with: they obey the rules, or nothing but a run of it would show."""
+"""Validity of the orders that `make bench` measures: otherwise only a run of it would reveal errors."""
 
 import pytest
 

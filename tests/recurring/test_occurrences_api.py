@@ -1,4 +1,4 @@
-"""The days of a standing order over HTTP: foreseen for years, and arranged one by one."""
+"""Days of a standing order over HTTP: projected for years, and changed one by one."""
 
 import datetime as dt
 from typing import Any

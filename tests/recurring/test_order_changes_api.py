@@ -1,4 +1,4 @@
-"""Standing orders over HTTP: changed, held, ended; older versions refused."""
+"""Standing orders over HTTP: changed, held, ended; stale versions are refused."""
 
 import datetime as dt
 import json
@@ -103,7 +103,7 @@ def test_moved_stop_drops_details_of_the_old_place(api: TokenClient, order: Stan
     unplaced = _patch(api, order, {"outbound": {"pickup": {"addressLine1": "9 W Elm St"}}})
     moved = _patch(api, order, {"outbound": {"pickup": ELM}})
 
-    assert fields_of(unplaced) == ["outbound.pickupTime"]  # without coordinates nobody knows how long the drive is
+    assert fields_of(unplaced) == ["outbound.pickupTime"]  # without coordinates the drive time is unknown
     assert moved.json()["outbound"]["pickup"]["lat"] == 41.9
     assert {ride.pickup["addressLine1"] for ride in cast.rides(order, leg_type="outbound")} == {"9 W Elm St"}
 

@@ -1,4 +1,4 @@
-"""What the days bring about: orders begin to be held and end, and people are asked in time."""
+"""Time-based changes of orders: holds begin, orders end, and users are alerted in time."""
 
 import datetime as dt
 from typing import Any
@@ -98,7 +98,7 @@ def test_end_that_moves_is_told_of_anew() -> None:
 def test_order_without_near_end_gets_no_reminder_despite_race() -> None:
     order = cast.order()
 
-    for end_date in (None, NOW.date() + 60 * DAY):  # an end that it had when it was looked for
+    for end_date in (None, NOW.date() + 60 * DAY):  # an end date that it had when it was selected
         order.end_date = end_date
         order_monitor._send_reminder(order, by=system(), at=NOW)
     _watch(NOW)
@@ -130,7 +130,7 @@ def test_hold_with_an_end_is_not_asked_about() -> None:
 
 
 def _end(order: StandingOrder, day: dt.date, status: str, reason: str = "") -> None:
-    """Let the way there of a date have ended, as the columns say it."""
+    """Set the outbound leg of a date to an outcome, by its columns."""
     timing = {"cancellation_timing": "late"} if status == "cancelled" else {}
     of_ending = {"reason_code": reason or "rider_unreachable", "fault": "rider", "ended_by": "system", **timing}
     Ride.objects.filter(occurrence_key=f"{order.pk}:{day}:outbound").update(

@@ -1,4 +1,4 @@
-"""Who sees which standing orders over HTTP, and how much of each."""
+"""Visibility of standing orders and their fields over HTTP."""
 
 import datetime as dt
 import re

@@ -1,10 +1,10 @@
-"""Random lives of a standing order against a model in plain Python.
+"""Random histories of a standing order compared to a model in plain Python.
 
-The model keeps what people arranged (terms, holds, skips, moved days, shifts of the facility, what was called off by
-hand) and works out from it alone, day by day, which legs are to take place and when.  Days that are over stay as they
-were.  After every step the rides in the table are those of the model, each leg of each date at most once.
+The model stores the users' changes (terms, holds, skips, moved days, shifts of the facility, manual cancellations) and
+derives from them alone, day by day, the legs and their times.  Past days stay as they were.  After every step the rides
+in the table equal those of the model, each leg of each date at most once.
 
-All lives are led in one database, each in a savepoint that is undone after it.
+All histories run in one database, each in a savepoint that is rolled back after it.
 """
 
 import datetime as dt
@@ -41,7 +41,7 @@ CHICAGO = ZoneInfo("America/Chicago")
 DAY = dt.timedelta(days=1)
 HORIZON = 10
 BEGIN = dt.date(2026, 10, 26)  # a Monday; the clocks go back on the Sunday after it
-NOON, ONE, EARLY, LATE = dt.time(12), dt.time(13), dt.time(6), dt.time(18)  # chairs that are in nobody's way
+NOON, ONE, EARLY, LATE = dt.time(12), dt.time(13), dt.time(6), dt.time(18)  # chairs without conflicts
 LEGS = ("outbound", "return")
 ROWS = """
     SELECT split_part(occurrence_key, ':', 2)::date, split_part(occurrence_key, ':', 3), service_date,
@@ -50,11 +50,11 @@ ROWS = """
 """
 
 Key = tuple[dt.date, str]
-Live = tuple[dt.date, dt.time, bool]  # the day it takes place on, the chair, whether a person arranged it
+Live = tuple[dt.date, dt.time, bool]  # the service date, the chair, whether a person changed it
 
 
 class Model:
-    """What people arranged, and the legs that are to take place because of it."""
+    """Changes by users, and the legs that result from them."""
 
     def __init__(self) -> None:
         self.today = BEGIN
@@ -90,7 +90,7 @@ class Model:
         return any(first <= day <= until for first, until in self.held)
 
     def reconcile(self, taken_back: dt.date | None = None) -> None:
-        """Bring the legs in line, from a week ago through the horizon; `taken_back` is no longer anybody's own."""
+        """Update the legs, from a week ago through the horizon; `taken_back` is no longer a customization."""
         known = {day for day, _ in self.live}
         ahead = {self.today + number * DAY for number in range(-7, HORIZON + 1)}
         for day in sorted(known | ahead):
@@ -104,7 +104,7 @@ class Model:
             if now[0] < self.today:
                 return
             if not self.has(day) and now[2] and day != taken_back and not self.is_held(now[0]):
-                return  # a person arranged it, and the pattern alone says otherwise
+                return  # customized, and only the pattern differs
             if wanted is None:
                 del self.live[key]
             elif wanted[0] >= self.today:
@@ -129,7 +129,7 @@ class OrderLives(RuleBasedStateMachine):
 
     @property
     def now(self) -> dt.datetime:
-        """Five in the morning of today in Chicago, before anybody is picked up."""
+        """Return 05:00 of today in Chicago, before the first pickup."""
         return dt.datetime.combine(self.model.today, dt.time(5), CHICAGO).astimezone(dt.UTC)
 
     @initialize()

@@ -1,4 +1,4 @@
-"""The same wish for a standing order that comes twice, at once and later."""
+"""The same request for a standing order twice, concurrently and later."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""From what is asked for to a standing order with everything booked within its horizon."""
+"""From a request to a standing order with all rides booked within its horizon."""
 
 import datetime as dt
 from typing import Any

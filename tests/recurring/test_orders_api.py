@@ -1,4 +1,4 @@
-"""Standing orders over HTTP: made, or refused."""
+"""Standing orders over HTTP: created, or refused."""
 
 import datetime as dt
 import json
@@ -200,7 +200,7 @@ def test_draft_has_no_rides_until_it_is_activated(api: TokenClient, centre: Faci
     assert (response.status_code, response.json()["status"]) == (200, "active")
     assert len(response.json()["rides"]["created"]) == 24
     assert (again.json()["version"], again.json()["rides"]["created"]) == (2, [])
-    assert AuditEntry.objects.filter(action="standing_orders.read").count() == 1  # of the one that changed nothing
+    assert AuditEntry.objects.filter(action="standing_orders.read").count() == 1  # of the request that changed nothing
 
 
 def test_home_address_is_where_rides_begin_unless_said(api: TokenClient, centre: Facility) -> None:

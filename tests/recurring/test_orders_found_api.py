@@ -1,4 +1,4 @@
-"""Standing orders over HTTP: listed, found and read."""
+"""Standing orders over HTTP: listed, searched and read."""
 
 import datetime as dt
 from typing import Any
@@ -83,7 +83,7 @@ def test_orders_are_found_by_the_names_of_other_systems(
     api: TokenClient, centre: Facility, rider: Rider, order: StandingOrder
 ) -> None:
     named = cast.order(centre, external_ids=({"system": "epic", "value": "SO-17", "type": ""},))
-    # A ride of that name is no order.
+    # A ride with that external id is not an order.
     ExternalId.objects.create(subject_type="ride", subject_id=order.pk, system="epic", value="SO-17")
 
     def found(query: str) -> list[str]:
@@ -119,7 +119,7 @@ def test_list_costs_the_same_however_many_orders(
     for _ in range(3):
         cast.order(centre)
 
-    # The orders and their terms, holds and days; the token; the row in the trail.
+    # The orders and their terms, holds and days; the token; the audit entry.
     with django_assert_max_num_queries(8):
         listed = api.get("/api/standing-orders").json()["data"]
     assert (len(listed), "nextOccurrences" in listed[0]) == (3, False)

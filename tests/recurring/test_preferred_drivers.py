@@ -1,4 +1,4 @@
-"""Drivers that a standing order prefers: they come first among the candidates of its rides."""
+"""Preferred drivers of a standing order: first among the candidates of its rides."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rides follow their orders: what cannot be done is told, and what it stands against stays as it was."""
+"""Rides are reconciled with their orders: conflicts are reported, and the affected rides stay unchanged."""
 
 import datetime as dt
 from zoneinfo import ZoneInfo
@@ -49,7 +49,7 @@ def test_terms_that_no_ride_can_be_made_of_any_more_are_told_of() -> None:
 
 
 def test_only_day_with_return_before_chair_is_refused() -> None:
-    sunday = dt.date(2027, 3, 14)  # from two to three there is no time: a chair at 02:50 is one at 03:50
+    sunday = dt.date(2027, 3, 14)  # the hour from 02:00 to 03:00 is skipped: a chair at 02:50 is at 03:50
     at = dt.datetime(2027, 3, 12, 15, 0, tzinfo=dt.UTC)
     of = {
         "days_of_week": (0, 6),
@@ -71,7 +71,7 @@ def test_content_hash_is_stable_when_terms_gain_a_field() -> None:
     order, terms = StandingOrder(), Terms(treatment_minutes=240, post_treatment_minutes=30, pickup={}, dropoff={})
     elsewhere = Terms(treatment_minutes=240, post_treatment_minutes=30, pickup={}, dropoff={}, return_dropoff=HOME)
 
-    # Were this another one after an upgrade, every ride of every order would be amended to what it is.
+    # A different value after an upgrade would amend every ride of every order without a change.
     assert content_of(order, terms) == "dba2907f5d0bdbd9aa6f01e44ca74bcd"
     assert content_of(order, elsewhere) != content_of(order, terms)
 

@@ -1,4 +1,4 @@
-"""What is done so that rides follow their order: every case of a leg, and histories of changes beside a plain model."""
+"""Reconciliation steps: every case of a leg, and histories of changes compared to a plain model."""
 
 import datetime as dt
 from dataclasses import replace
@@ -36,7 +36,7 @@ def both(one: Occurrence, content: str = "") -> dict[reconciliation.Key, Desired
 
 
 def made(leg: Leg, **others: Any) -> RecordedLeg:
-    """A ride as the occurrence above makes it, nobody under way."""
+    """Return a ride as the occurrence above creates it, before departure."""
     pickup_at, appointment_at = reconciliation.times_of(occurrence(), leg)
     usual: dict[str, Any] = {
         "decision": Decision.GENERATED,
@@ -116,7 +116,7 @@ def test_day_that_has_passed_is_neither_made_nor_changed() -> None:
 
     assert reconciliation.steps(both(occurrence()), {}, now=later) == []
     assert reconciliation.steps(both(occurrence(return_at=CHAIR + 9 * HOUR)), of_both(), now=later) == []
-    # The way back of a day whose way there was never driven may still be called off.
+    # The return leg of a day whose outbound leg was not driven may still be cancelled.
     assert told(reconciliation.steps({}, of_both(), now=later)) == [("cancel", "return", "withdrawn")]
 
 

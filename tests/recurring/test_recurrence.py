@@ -1,4 +1,4 @@
-"""The rule of recurring rides beside a model that counts days one by one, and beside known clock changes."""
+"""Recurrence rule compared to a model that counts days one by one, and to known clock changes."""
 
 import datetime as dt
 from collections import Counter
@@ -83,7 +83,7 @@ def only(found: Sequence[Occurrence]) -> Occurrence:
 
 
 def test_monday_pickup_retains_wall_time_into_daylight_time() -> None:
-    # Adding seven days in UTC would bring 06:30.
+    # Adding seven days in UTC would give 06:30.
     order = plan(frozenset({0}), "06:15", of_times={"pickup_time": clock("05:30")})
 
     found = listed(order, "2026-03-02", "2026-03-09")
@@ -116,7 +116,7 @@ def test_a_time_that_comes_twice_is_the_first_and_not_marked() -> None:
 
 
 def test_drive_and_treatment_take_real_time_on_clock_change_day() -> None:
-    # From 00:30 to 03:30 on the wall it is four hours.
+    # From 00:30 to 03:30 local time four hours pass.
     order = plan(EVERY_DAY, "00:30", of_times={"stay": minutes(240), "lead": minutes(60)})
 
     one = only(listed(order, "2026-11-01", "2026-11-01"))
@@ -134,7 +134,7 @@ def test_overnight_treatment_ends_an_hour_later_in_spring() -> None:
 
 
 def test_days_are_facility_days_and_the_first_is_included() -> None:
-    # At 01:30Z on 3 March it is still 2 March where the chair stands.
+    # At 01:30Z on 3 March it is still 2 March at the center.
     now = utc("2026-03-03T01:30")
 
     found = listed(plan(EVERY_DAY, "23:00", start="2026-03-02"), str(now.astimezone(NEW_YORK).date()), "2026-03-03")
@@ -188,7 +188,7 @@ def test_new_terms_hold_from_their_date_on() -> None:
     ]
 
 
-# Times of the two ways
+# Times of the two legs
 
 
 def test_a_pickup_later_than_the_chair_is_on_the_evening_before() -> None:
@@ -203,7 +203,7 @@ def test_a_pickup_later_than_the_chair_is_on_the_evening_before() -> None:
 @pytest.mark.parametrize(
     ("pickup", "chair", "lead", "expected", "jumps"),
     [
-        ("02:45", "03:15", 45, "2026-03-08T06:45", True),  # would be fetched half an hour after the chair time
+        ("02:45", "03:15", 45, "2026-03-08T06:45", True),  # pickup would be half an hour after the chair time
         ("02:45", "04:00", 45, "2026-03-08T07:15", True),
         ("02:30", "06:00", 45, "2026-03-08T07:30", True),  # forward, and early enough
         ("01:30", "03:15", 90, "2026-03-08T05:45", False),
@@ -229,7 +229,7 @@ def test_a_marked_jump_may_be_that_of_either_way() -> None:
     assert only(listed(back, "2026-03-07", "2026-03-07")).moved_by_clock_change
 
 
-# What happens to single days
+# Changes of single days
 
 
 def test_moved_day_retains_pattern_date_and_shifts_both_legs() -> None:
@@ -321,7 +321,7 @@ def test_service_days_include_days_moved_in_sorted_by_time() -> None:
     assert dates(found) == ["2026-01-08", "2026-01-15"]
 
 
-# Beside a model
+# Comparison to a model
 
 
 @given(
@@ -349,10 +349,10 @@ def test_dates_are_those_found_by_counting(
 
 @pytest.mark.untraced
 def test_every_zone_keeps_its_wall_clock_for_ten_years() -> None:
-    """Instants are found again by trying every offset that the zone has around that day.
+    """The test finds instants by trying every UTC offset of the zone around that day.
 
-    Three times a week for ten years in every zone, and on the days about every change of its clocks at hours that a
-    change may skip or repeat.  `make test` takes every fifth zone.
+    Three times a week for ten years in every zone, and on the days about every clock change at hours that a change may
+    skip or repeat.  `make test` takes every fifth zone.
     """
     step = sized(short=5, nightly=1)
     counts = Counter[str]()
@@ -377,7 +377,7 @@ def test_every_zone_keeps_its_wall_clock_for_ten_years() -> None:
 def _compared(
     order: Plan, zone: ZoneInfo, first: dt.date, last: dt.date, offsets: dict[dt.date, dt.timedelta]
 ) -> Counter[str]:
-    """Compare every date of an order with what the zone's offsets of the days around it allow; count them."""
+    """Compare every date of an order to the zone's offsets of the days around it; count them."""
     counts = Counter[str]()
     terms = order.terms[0]
     expected = [at for at in offsets if first <= at <= last and at.weekday() in terms.pattern.days]
@@ -394,7 +394,7 @@ def _compared(
 
 
 def _offset_at(zone: ZoneInfo, naive_utc: dt.datetime) -> dt.timedelta:
-    """Give the zone's offset at an instant in UTC that comes without its zone."""
+    """Return the zone's offset at a naive UTC instant."""
     offset = naive_utc.replace(tzinfo=dt.UTC).astimezone(zone).utcoffset()
     assert offset is not None
     return offset

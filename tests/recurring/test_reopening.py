@@ -1,4 +1,4 @@
-"""A ride of an order is re-opened while the order makes another in its place: one of them stays."""
+"""A ride of an order is re-opened while the order creates a replacement: one of them stays."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

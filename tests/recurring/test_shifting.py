@@ -1,4 +1,4 @@
-"""Holiday weeks: entered once, looked at, put in force, taken back until the day."""
+"""Holiday weeks: entered once, previewed, applied, and undone until the day."""
 
 import datetime as dt
 from contextlib import nullcontext
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 CHICAGO = ZoneInfo("America/Chicago")
 DAY = dt.timedelta(days=1)
-THANKSGIVING = dt.date(2026, 11, 26)  # a Thursday: of those who come on Tuesday, Thursday and Saturday
+THANKSGIVING = dt.date(2026, 11, 26)  # a Thursday: for riders on Tuesday, Thursday and Saturday
 FRIDAY = THANKSGIVING + DAY
 TTS = {"days_of_week": (1, 3, 5)}
 
@@ -217,7 +217,7 @@ def test_who_is_held_skips_or_has_another_day_is_not_moved(centre: Facility) -> 
     edit_order.change_occurrence(order_id=arranged.pk, pattern_date=THANKSGIVING, edit=moved, by=system(), at=NOW)
 
     (move,) = _preview(_enter(centre))
-    assert move.order == arranged  # listed, and not moved: somebody looked at that day
+    assert move.order == arranged  # listed, but not moved: a user customized that day
     assert move.after == move.before
 
 
@@ -253,7 +253,7 @@ def test_shift_that_cannot_be_is_refused_by_its_field(
     ("asked", "fields"),
     [
         ({"from_date": THANKSGIVING, "to_date": FRIDAY}, {"fromDate"}),  # moves already
-        ({"from_date": THANKSGIVING - DAY, "to_date": FRIDAY}, {"fromDate"}),  # something moves here
+        ({"from_date": THANKSGIVING - DAY, "to_date": FRIDAY}, {"fromDate"}),  # already the target of a move
         ({"from_date": FRIDAY, "to_date": THANKSGIVING}, {"toDate"}),  # moves away
         ({"from_date": FRIDAY, "to_date": THANKSGIVING - DAY}, {"toDate"}),  # taken
         ({"from_date": FRIDAY, "to_date": THANKSGIVING - DAY, "applies_to": "mwf"}, set()),

@@ -1,4 +1,4 @@
-"""Holiday weeks over HTTP: entered, looked at, put in force, taken back."""
+"""Holiday weeks over HTTP: entered, previewed, applied, undone."""
 
 import datetime as dt
 from typing import Any
@@ -233,7 +233,7 @@ def test_shift_without_target_day_must_declare_closure(api: TokenClient, centre:
     ("given", "field"),
     [
         ({}, "fromDate"),  # moves already
-        ({"fromDate": "2026-11-25", "toDate": "2026-11-27"}, "fromDate"),  # something moves here
+        ({"fromDate": "2026-11-25", "toDate": "2026-11-27"}, "fromDate"),  # already the target of a move
         ({"fromDate": "2026-11-27", "toDate": "2026-11-26"}, "toDate"),  # moves away
         ({"fromDate": "2026-11-27"}, "toDate"),  # taken
     ],

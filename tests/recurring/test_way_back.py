@@ -1,4 +1,4 @@
-"""A way back that is added to rides of one way: the two are linked as if they had been booked together."""
+"""A return leg added to one-way rides: both legs are linked as if booked together."""
 
 import datetime as dt
 

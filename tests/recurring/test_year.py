@@ -1,4 +1,4 @@
-"""A year of a dialysis centre: lived day by day, it has the very rides that it has when all is known beforehand."""
+"""A year of a dialysis center: simulated day by day, its rides equal those of a run with all changes known before."""
 
 import datetime as dt
 import random
@@ -25,12 +25,12 @@ DAY: Final = dt.timedelta(days=1)
 FIRST: Final = dt.date(2026, 10, 5)  # a Monday
 LAST: Final = FIRST + 363 * DAY
 HORIZON: Final = 8
-PATIENTS = sized(short=24, nightly=120)  # twelve have each zone, pattern and chair time once
+PATIENTS = sized(short=24, nightly=120)  # twelve cover each combination of zone, pattern and chair time once
 STAYS, CHANGES = PATIENTS // 4, PATIENTS // 8
-ZONES: Final = ("America/Chicago", "America/Phoenix")  # one changes its clocks, one never does
+ZONES: Final = ("America/Chicago", "America/Phoenix")  # one with clock changes, one without
 MWF, TTS = (0, 2, 4), (1, 3, 5)
 CHAIRS: Final = (dt.time(6), dt.time(10, 45), dt.time(15, 30))
-# Thanksgiving, Christmas, New Year and the Fourth of July: which day of which patients moves where.
+# Thanksgiving, Christmas, New Year and the Fourth of July: the moved days, by pattern.
 HOLIDAYS: Final = (
     (dt.date(2026, 11, 26), dt.date(2026, 11, 25), "tts"),
     (dt.date(2026, 11, 28), dt.date(2026, 11, 29), "tts"),
@@ -42,12 +42,12 @@ HOLIDAYS: Final = (
 
 @dataclass(frozen=True)
 class Patient:
-    """One patient as asked for, and what happens to them in the year: by day, what is arranged."""
+    """One patient's order, and the changes during the year by day."""
 
     zone: str
     days: tuple[int, ...]
     chair: dt.time
-    stays: list[tuple[dt.date, dt.date]] = field(default_factory=list)  # in hospital from, home again on
+    stays: list[tuple[dt.date, dt.date]] = field(default_factory=list)  # hospital stays: first day, day of return
     changes: list[tuple[dt.date, dict[str, Any]]] = field(default_factory=list)
 
 
@@ -67,7 +67,7 @@ def _patients() -> list[Patient]:
 
 
 class Clinic:
-    """Two centres of one operator, each in its own zone, with the same patients in the same order."""
+    """Two centers of one operator, each in its own zone, with the same patients in the same order."""
 
     def __init__(self, patients: list[Patient], *, horizon: int) -> None:
         self.by = system("year")
@@ -77,7 +77,7 @@ class Clinic:
 
     @staticmethod
     def morning_of(day: dt.date) -> dt.datetime:
-        """A moment before the first pickup of that day in either zone, and after midnight in both."""
+        """Return an instant before the first pickup of that day in either zone, and after midnight in both."""
         return dt.datetime.combine(day, dt.time(2), ZoneInfo("America/Phoenix")).astimezone(dt.UTC)
 
     def _order(self, patient: Patient, horizon: int) -> UUID:
@@ -111,7 +111,7 @@ class Clinic:
         generate_rides.generate(by=self.by, at=self.at)
 
     def rides(self) -> Counter[tuple[Any, ...]]:
-        """Count what takes place: whose, which date and leg, and when."""
+        """Count the rides: patient, date and leg, and time."""
         number_of = {order_id: number for number, order_id in enumerate(self.orders)}
         rows = Ride.objects.filter(standing_order_id__in=self.orders).exclude(status="cancelled")
         columns = ("standing_order_id", "occurrence_key", "pickup_at", "appointment_at", "service_date")
@@ -121,7 +121,7 @@ class Clinic:
 
 
 def _lived(patients: list[Patient]) -> Clinic:
-    """Let the year pass, day by day: things are arranged when they come up, and the generator runs every morning."""
+    """Simulate the year day by day: changes are made when they come up, and the generator runs every morning."""
     clinic = Clinic(patients, horizon=HORIZON)
     diary: dict[dt.date, list[Callable[[], None]]] = {}
 
@@ -147,7 +147,7 @@ def _lived(patients: list[Patient]) -> Clinic:
 
 
 def _foreseen(patients: list[Patient]) -> Clinic:
-    """Enter everything beforehand, and make the year in one go."""
+    """Enter all changes beforehand, and generate the year in one run."""
     clinic = Clinic(patients, horizon=1)
     for patient, order_id in zip(patients, clinic.orders, strict=True):
         for when, terms in patient.changes:
@@ -178,7 +178,7 @@ def test_year_generated_day_by_day_matches_the_forecast() -> None:
 
 
 def _on_the_wall(rides: Counter[tuple[Any, ...]], patients: list[Patient]) -> set[tuple[Any, ...]]:
-    """Name rides as `_counted` does: whose, which date and leg, the day it takes place on, and when the chair waits."""
+    """Return rides in the form of `_counted`: patient, date and leg, service date, and chair time."""
     found = set()
     for number, key, _, chair, service_date in rides:
         wall = chair.astimezone(ZoneInfo(patients[number].zone)) if chair else None
@@ -188,7 +188,7 @@ def _on_the_wall(rides: Counter[tuple[Any, ...]], patients: list[Patient]) -> se
 
 
 def _counted(patients: list[Patient], counts: Counter[str]) -> set[tuple[Any, ...]]:
-    """Say what has to take place, in plain arithmetic day by day, and count it."""
+    """Compute the expected rides by plain arithmetic day by day, and count them."""
     found = set()
     for number, patient in enumerate(patients):
         for after in range((LAST - FIRST).days + 1):

@@ -1,44 +1,44 @@
-"""November 2026 at one facility: 60 legs that hit every population, exclusion and edge of kpi-1.
+"""November 2026 at one facility: 60 legs that cover every population, exclusion and boundary of kpi-1.
 
-What each figure makes of them is worked out on paper in test_golden_month.py.  Clocks go back on Sunday the 1st.
+test_golden_month.py contains each figure of them, computed by hand.  Clocks go back on Sunday the 1st.
 """
 
 from typing import Final
 
 from tests.reporting.legs import Leg, Trouble
 
-_GPS: Final = (20, 150)  # meters: the fence itself is inside
+_GPS: Final = (20, 150)  # meters: the boundary counts as inside
 
-# 20 completed rides to appointments an hour after the pickup: the first 12 as they should be.
+# 20 completed rides to appointments an hour after the pickup: the first 12 on time.
 _APPOINTMENTS: Final = [
     *(
         Leg(day, arrived=0, boarded=5, delivered=50, dropped=52, appointment=60, onboard=47, direct=40, seen_at=_GPS)
         for day in range(2, 14)
     ),
-    # The last minute that is on time, at the door and at the appointment.
+    # The last minute that is on time, at the pickup and at the appointment.
     Leg(14, arrived=15, boarded=20, delivered=60, dropped=65, appointment=60, onboard=45, direct=40),
     # A minute late at both.
     Leg(15, arrived=16, boarded=18, delivered=61, dropped=65, appointment=60, onboard=47, direct=40),
-    # Nobody said when the vehicle was at the door.
+    # Without a pickup arrival time.
     Leg(16, boarded=5, delivered=50, dropped=52, appointment=60, onboard=47, direct=40, missing=("signature",)),
-    # Taken on board 16 minutes early, and 61 minutes too early at the appointment.
+    # Boarded 16 minutes early, and 61 minutes too early at the appointment.
     Leg(17, arrived=-30, boarded=-16, delivered=-1, dropped=4, appointment=60, onboard=20, direct=40),
     # 15 minutes early, and an hour before the appointment: neither counts.
     Leg(18, arrived=-30, boarded=-15, delivered=0, dropped=5, appointment=60, onboard=20, direct=40),
-    # Nobody said when the vehicle arrived at the drop-off.
+    # Without a drop-off arrival time.
     Leg(19, arrived=0, boarded=5, dropped=50, appointment=60, onboard=45, direct=40),
     # More than twice the direct drive; and exactly twice.
     Leg(20, arrived=0, boarded=0, delivered=59, dropped=81, appointment=60, onboard=81, direct=40),
     Leg(21, arrived=0, boarded=0, delivered=59, dropped=80, appointment=60, onboard=80, direct=40),
 ]
-# 5 more completed ones without an appointment: an hour over a long drive, no estimate, seen too far off, and so on.
+# 5 more completed rides without an appointment: an hour over a long drive, no estimate, GPS too far off, and so on.
 _PLAIN: Final = [
     Leg(3, "15:00", arrived=0, boarded=4, delivered=164, dropped=165, onboard=161, direct=100),
     Leg(4, "15:00", arrived=0, boarded=4, delivered=30, dropped=32, onboard=28),
     Leg(5, "15:00", arrived=0, boarded=4, delivered=30, dropped=32, onboard=28, direct=30, seen_at=(20, 151)),
-    # At the drop-off by half past one, of the second of two such hours: two hours on board, not one.
+    # At the drop-off at 01:30, in the second of two such hours: two hours on board, not one.
     Leg(1, "00:30", arrived=0, boarded=4, delivered=120, dropped=124, onboard=120, direct=90),
-    # Ended by mistake and corrected: the exception of its ending was a false alarm.
+    # Ended by mistake and corrected: the exception of that outcome was a false alarm.
     Leg(
         6,
         "15:00",
@@ -51,15 +51,15 @@ _PLAIN: Final = [
         troubles=(Trouble("ride_unfulfilled", "critical", 10, 20, "false_alarm"),),
     ),
 ]
-# No-shows: rider's fault twice, facility's once, nobody's once; one of them the vehicle came too late for.
+# No-shows: rider's fault twice, facility's once, no fault once; for one of them the vehicle came too late.
 _NO_SHOWS: Final = [
     Leg(7, status="no_show", reason="rider_not_at_pickup", fault="rider", arrived=0),
     Leg(8, status="no_show", reason="rider_unreachable", fault="rider", arrived=20),
     Leg(9, status="no_show", reason="not_found_at_facility", fault="facility", arrived=0),
     Leg(10, status="no_show", reason="bad_pickup_details", fault="none"),
 ]
-# Unfulfilled: the provider's doing on the way there (given back 48 hours ahead, and one minute later), on the way back
-# after the vehicle had been at the door; the payer's; nobody's, at the door.
+# Unfulfilled: provider's fault on the outbound leg (given back 48 hours ahead, and one minute later), on the return leg
+# after the vehicle's arrival; payer's fault; no fault, at the door.
 _UNFULFILLED: Final = [
     Leg(11, "09:00", "unfulfilled", reason="no_driver_available", fault="provider", ended=-2880, accepted=None),
     Leg(
@@ -93,7 +93,7 @@ _CANCELLED: Final = [
     Leg(20, "11:00", "cancelled", reason="rider_refused_at_door", fault="rider", timing="at_door", arrived=14),
     Leg(21, "11:00", "cancelled", reason="duplicate", fault="none", timing="advance"),
     Leg(22, "11:00", "cancelled", reason="booking_error", fault="none", timing="late"),
-    # A code that the operator added, which counts as a held series.
+    # A code that the operator added, which counts as standing_order_hold.
     Leg(23, "11:00", "cancelled", reason="hospital_week", fault="none", timing="advance"),
     Leg(24, "11:00", "cancelled", reason="standing_order_ended", fault="none", timing="advance"),
     Leg(25, "11:00", "cancelled", reason="calendar_shift", fault="none", timing="advance"),
@@ -174,8 +174,8 @@ _DISCHARGES: Final = [
     ),
     Leg(8, "13:00", "scheduled", "hospital_discharge", will_call=True, accepted=None),
 ]
-# Dialysis.  There: on the last minute, a minute late, 15 and 16 minutes after the chair time, failed, failed by the
-# payer, cancelled.  Back, will-call: 20 and 40 minutes, and one that waits.
+# Dialysis.  Outbound: on the last minute, a minute late, 15 and 16 minutes after the chair time, failed, failed by the
+# payer, cancelled.  Return, will-call: 20 and 40 minutes, and one that waits.
 _DIALYSIS: Final = [
     Leg(
         2,

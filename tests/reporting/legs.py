@@ -1,4 +1,4 @@
-"""Legs for tests of figures, written short: minutes are counted from the pickup time, unless said otherwise."""
+"""Compact legs for tests of figures: minutes count from the pickup time unless noted."""
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ DRIVEN = ("assigned", "en_route", "arrived", "in_progress", "completed", "no_sho
 
 @dataclass(frozen=True)
 class Trouble:
-    """An exception; minutes from when it was opened."""
+    """An exception; minutes count from its opening."""
 
     type: str
     severity: str = "warning"
@@ -31,7 +31,7 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Leg:
-    """One ride.  `ready` makes it a will-call leg; `ready=None` with `will_call` one that was never released."""
+    """One ride.  `ready` makes it a will-call leg; `ready=None` with `will_call` an unreleased one."""
 
     day: int  # of November 2026
     at: str = "10:00"  # local
@@ -48,10 +48,10 @@ class Leg:
     appointment: int | None = None
     will_call: bool = False
     ready: int | None = None
-    response: int = 60  # minutes that are promised after ready
+    response: int = 60  # promised minutes after ready
     ordered: int | None = None  # the order of discharge
     requested: int = 1440  # before the pickup
-    accepted: int | None = 30  # after the request, which is when it was scheduled
+    accepted: int | None = 30  # after the request, when it was scheduled
     ended: int = 0
     onboard: int | None = None
     direct: int | None = None
@@ -63,7 +63,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Cast:
-    facility: Any  # or None, where a test wants rides of none
+    facility: Any  # or None, for rides without a facility
     rider: Rider
     driver: Driver
     vehicle: Vehicle
@@ -97,7 +97,7 @@ def write_all(legs: Sequence[Leg], by: Cast) -> list[Ride]:
 
 
 def become(ride: Ride, leg: Leg, by: Cast) -> None:
-    """Make the rows of a ride those of another leg, whatever it was: taken back, ended, released, corrected."""
+    """Replace the rows of a ride by those of another leg, from any status to any other."""
     for hung in (ride.assignments, ride.milestones, ride.exceptions):
         hung.all().delete()
     Ride.objects.filter(pk=ride.pk).update(**columns_of(leg, by), timezone=str(CHICAGO))
@@ -106,7 +106,7 @@ def become(ride: Ride, leg: Leg, by: Cast) -> None:
 
 
 def columns_of(leg: Leg, by: Cast) -> dict[str, Any]:
-    """Give what a leg is as columns of a ride."""
+    """Return the columns of a ride for a leg."""
     pickup_at = pickup_of(leg)
 
     def moment(minutes: int | None) -> dt.datetime | None:

@@ -12,7 +12,7 @@ from tests.reporting import legs
 
 
 def tell(ride: Ride, event_type: str = "ride.updated", **data: Any) -> Ride:
-    """Raise the ride's version, save it, and record the event."""
+    """Increment the ride's version, save it, and record the event."""
     ride.version += 1
     ride.save()
     events.record(
@@ -30,7 +30,7 @@ def tell(ride: Ride, event_type: str = "ride.updated", **data: Any) -> Ride:
 
 
 def move(ride: Ride, by: dt.timedelta) -> Ride:
-    """Put the pickup, and all that follows from it, at another time."""
+    """Move the pickup, and all dependent times, to another time."""
     was = ride.pickup_at
     for name in (
         "pickup_at",
@@ -52,14 +52,14 @@ def move(ride: Ride, by: dt.timedelta) -> Ride:
 
 
 def move_to_zone(ride: Ride, zone: str) -> Ride:
-    """Put the pickup at a place of another zone, at the same instant."""
+    """Move the pickup to a place in another zone, at the same instant."""
     ride.timezone = zone
     ride.service_date = ride.pickup_at.astimezone(ZoneInfo(zone)).date()
     return tell(ride, changed=["pickup"])
 
 
 def become(ride: Ride, leg: legs.Leg, by: legs.Cast) -> Ride:
-    """Make a ride what another leg is, and tell of its new time, place and status."""
+    """Turn a ride into another leg, and record its new time, place and status."""
     was = ride.pickup_at
     legs.become(ride, leg, by)
     tell(ride, "ride.rescheduled", changed=["pickupTime", "pickup"], previousPickupTime=was.isoformat())

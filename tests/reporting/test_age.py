@@ -1,4 +1,4 @@
-"""What is read from rides themselves says how old it is: a copy of the database may lag behind."""
+"""Age of figures that are read from rides: a database replica may lag behind."""
 
 import datetime as dt
 
@@ -20,7 +20,7 @@ KNOWN = dt.datetime(2026, 11, 20, 14, 57, tzinfo=dt.UTC)
 
 @pytest.fixture(params=[KNOWN, None])
 def known(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dt.datetime | None:
-    """Make the database know everything up to a moment; None: one that cannot tell."""
+    """Set the instant up to which the database has all changes; None: unknown."""
     monkeypatch.setattr(replica, "as_of", lambda using: request.param)
     found: dt.datetime | None = request.param
     return found

@@ -1,4 +1,4 @@
-"""GET /reports/...: figures over the wire, and who gets which."""
+"""GET /reports/...: figures over the API, and access to them."""
 
 import datetime as dt
 from typing import Any
@@ -118,7 +118,7 @@ def test_patterns_and_shifts_of_dialysis(api: TokenClient, month: legs.Cast) -> 
     patterns = read(api, f"trends?{PERIOD}&kpi=dialysisChairOnTime&by=pattern")["data"]
     shifts = read(api, f"trends?{PERIOD}&kpi=treatmentsAtRisk&by=shift")["data"]
 
-    # Monday and Wednesday came, a Monday failed; the cancelled Sunday is left out; Tuesday and Saturday were late.
+    # Monday and Wednesday arrived, a Monday failed; the cancelled Sunday is excluded; Tuesday and Saturday were late.
     assert {one["key"][0]: (one["figures"][0]["numerator"], one["figures"][0]["denominator"]) for one in patterns} == {
         "mwf": (1, 3),
         "other": (0, 0),
@@ -183,7 +183,7 @@ def test_longest_period_is_answered(api: TokenClient, month: legs.Cast) -> None:
 def test_daily_summary(api: TokenClient, month: legs.Cast) -> None:
     body = read(api, "daily-summary?date=2026-11-08")
 
-    # A no-show, a discharge that waits to be released, and a treatment that was cancelled; an appointment.
+    # A no-show, an unreleased discharge, and a cancelled treatment; an appointment.
     assert body["statuses"] == {
         "requested": 0,
         "scheduled": 1,
@@ -247,7 +247,7 @@ def test_breakdowns(api: TokenClient, month: legs.Cast) -> None:
 
     counted = {(one["category"], one["code"]): one["amount"] for one in reasons}
     assert sum(counted.values()) == 4 + 8 + 12
-    assert counted["cancelled", "standing_order_hold"] == 1  # as which the operator's own code counts
+    assert counted["cancelled", "standing_order_hold"] == 1  # the built-in reason of the operator's code
     assert counted["unfulfilled", "no_driver_available"] == 2
     assert {(one["category"], one["code"]): one["amount"] for one in faults if one["category"] != "cancelled"} == {
         ("unfulfilled", "provider"): 5,
@@ -437,7 +437,7 @@ def test_analyst_gets_no_small_cell(month: legs.Cast) -> None:
 
     figures = by_key(row["figures"])
     assert (figures["completionRate"]["value"], figures["completionRate"]["suppressed"]) == (0.6604, False)
-    # 2 riders in advance are too few; the five that were not booked would tell of them together with the whole.
+    # 2 riders in advance are too few; together with the total, the five that were not booked would reveal them.
     assert figures["completionRate"]["excluded"] == {"not_booked": None, "cancelled_in_advance": None}
     hidden = {key for key, one in figures.items() if one["suppressed"]}
     assert {"noShowRate", "lateCancelRate", "dischargeWithin60", "mtta", "returnWait"} <= hidden
@@ -448,7 +448,7 @@ def test_analyst_gets_no_small_cell(month: legs.Cast) -> None:
 
 
 def test_only_hidden_row_takes_another_with_it(month: legs.Cast) -> None:
-    # One facility with 3 rides, one with 6 and the month with 43: without the 6 hidden, 3 would be the difference.
+    # One facility with 3 rides, one with 6 and the month with 43: unless 6 is hidden too, 3 is the difference.
     few, some = legs.cast(), legs.cast()
     for leg in MONTH[:3]:
         legs.write(leg, few)

@@ -1,4 +1,4 @@
-"""What figures are said to know, they know: whoever keeps them up may be at it while they are read."""
+"""The `as of` instant of figures is correct during a concurrent refresh of the rollups."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""The commands that rebuild and check the rollups, and the task that keeps them up."""
+"""Commands that rebuild and check the rollups, and the task that refreshes them."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""Counts on pages, by status, reason, fault and type, and parts of figures, open to their rides."""
+"""Counts by status, reason, fault and type, and parts of figures, with links to their rides."""
 
 from typing import Any
 

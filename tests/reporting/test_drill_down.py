@@ -18,7 +18,7 @@ __all__ = ["month"]  # the fixture
 
 
 def behind(definition: Kpi, counted: str, reason: str | None = None) -> list[UUID]:
-    """List all rides behind a part of a figure, page by page."""
+    """Return all rides behind a part of a figure, page by page."""
     found: list[UUID] = []
     after = None
     while True:

@@ -1,4 +1,4 @@
-"""Every figure of the API opens to the rides it counts."""
+"""Every figure of the API links to the rides that it counts."""
 
 import datetime as dt
 from typing import Any
@@ -60,7 +60,7 @@ def test_every_step_opens_to_the_rides_it_counts(api: TokenClient, month: legs.C
     counts = [
         (_read_behind(api, point["figures"][0]), point["figures"][0]["denominator"])
         for point in points
-        if point["key"] != [None]  # rides of no provider, which cannot be asked for alone
+        if point["key"] != [None]  # rides without a provider, which cannot be requested separately
     ]
 
     assert len(counts) >= len(points) - 1
@@ -111,7 +111,7 @@ def test_every_count_of_endings_opens_to_its_rides(api: TokenClient, month: legs
 
 
 def _ended(what: str, code: str) -> QuerySet[Ride, UUID]:
-    """Find rides by what they hold; an operator's own reason counts as the built-in one that it names."""
+    """Return rides by their columns; an operator's reason counts as the built-in reason that it names."""
     if what == "fault":
         return Ride.objects.filter(fault=code).values_list("pk", flat=True)
     own = ReasonCode.objects.filter(parent_code=code).values_list("code", flat=True)

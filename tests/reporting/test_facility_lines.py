@@ -1,4 +1,4 @@
-"""Several facilities in one report, together and side by side, over the wire, on the page and in the file."""
+"""Several facilities in one report, combined and side by side, over the API, on the page and in the file."""
 
 import datetime as dt
 from typing import Any
@@ -154,7 +154,7 @@ def test_page_draws_a_line_for_each_and_opens_it(supervisor: Client, three: list
     assert [row["ride"].facility.name for row in behind.context["rows"]] == ["Alder"]
     assert [one[0] for one in response.context["eachs"]] == ["All together", "Each facility"]
     assert [one[2] for one in plain.context["eachs"]] == [True, False]
-    # Other breakdowns tell all together.
+    # Other breakdowns combine all facilities.
     assert [("each=" in url) for name, _label, url in response.context["alongs"]] == [True] * 3 + [False] * 6
 
 
@@ -177,7 +177,7 @@ def test_files_of_a_filter_that_does_not_hold_are_none(supervisor: Client, three
 
 
 def test_steps_that_are_hidden_hide_their_facilities(db: None) -> None:
-    # The 4th is small and takes the 3rd along, of which each facility by itself has enough.
+    # The small 4th also hides the 3rd, which is large enough at each facility.
     casts = [legs.cast(), legs.cast()]
     for day, counts in ((2, (6, 6)), (3, (6, 5)), (4, (2, 2)), (5, (7, 8))):
         for cast, count in zip(casts, counts, strict=True):

@@ -1,8 +1,8 @@
-"""Every figure of kpi-1 for one month of 60 legs, worked out on paper.
+"""Every figure of kpi-1 for one month of 60 legs, computed by hand.
 
-On paper, of the 60: 35 completed, 4 no-shows (2 rider, 1 facility, 1 nobody), 8 unfulfilled (5 provider, 3 others), 7
-cancelled (2 in advance, 2 same day, 2 late, 1 at the door), 5 that belong to no figure, 1 still scheduled; 9 of the 55
-that count are will-call.
+Of the 60: 35 completed, 4 no-shows (2 rider, 1 facility, 1 no fault), 8 unfulfilled (5 provider, 3 others), 7 cancelled
+(2 in advance, 2 same day, 2 late, 1 at the door), 5 that belong to no figure, 1 still scheduled; 9 of the 55 that count
+are will-call.
 """
 
 import datetime as dt
@@ -46,7 +46,7 @@ EXPECTED: Final[dict[str, tuple[float | None, int | None, int, dict[str, int]]]]
     "lateCancelRate": (0.0566, 3, 53, {"not_booked": 5, "cancelled_in_advance": 2}),
     # With an arrival time: 19 + 5 + 3 no-shows + 2 unfulfilled + 1 at the door + 4 discharges + 6 dialysis = 40; one
     # completed without, four provider failures without.  Late: 16 minutes, 20 of a no-show, 170 of a discharge, and the
-    # one that the provider failed though its vehicle came after 10.
+    # one that the provider failed although its vehicle came after 10.
     "pickupOnTimeRate": (
         0.8,
         36,
@@ -77,7 +77,7 @@ EXPECTED: Final[dict[str, tuple[float | None, int | None, int, dict[str, int]]]]
         6,
         {"not_booked": 5, "not_will_call": 46, "not_released": 1, "not_reached": 1, "without_arrival": 1},
     ),
-    # all but 170 of the six, and the one that the provider failed
+    # all but 170 of the six, and the leg that the provider failed
     "willCallResponseOnTarget": (
         0.7143,
         5,
@@ -108,7 +108,7 @@ EXPECTED: Final[dict[str, tuple[float | None, int | None, int, dict[str, int]]]]
     ),
     # 46 firm rides x 15, six discharges 5 x 60 + 70, dialysis 65 and 50
     "etaDeviation": (21.7593, 1175, 54, {"not_booked": 5, "without_promise": 1}),
-    # 46 of 54 were asked for a day ahead
+    # 46 of 54 were requested a day ahead
     "leadTime": (1440.0, None, 54, {"not_booked": 5, "without_due_time": 1}),
     # 42 x 30, six that had a driver before they were ready, and 10
     "timeToAssign": (30.0, None, 49, {"not_booked": 5, "never_assigned": 6, "without_start": 0}),
@@ -132,7 +132,7 @@ EXPECTED: Final[dict[str, tuple[float | None, int | None, int, dict[str, int]]]]
     # 20 65 92
     "mttr": (65.0, None, 3, {"alerts_not_resolved": 1}),
     "documentationComplete": (0.9714, 34, 35, {"not_booked": 5, "not_completed": 20}),
-    # the first twelve; the thirteenth was seen 151 meters off
+    # the first twelve; the thirteenth position was 151 meters off
     "gpsVerified": (0.3429, 12, 35, {"not_booked": 5, "not_completed": 20}),
     # an accident on the way to dialysis, and a medical emergency
     "incidentRate": (57.1429, 2, 35, {"not_booked": 5, "not_completed": 20}),
@@ -189,8 +189,8 @@ def test_every_figure_matches_the_golden_month(month: legs.Cast) -> None:
 
 
 def test_corrected_ending_counts_only_as_corrected(month: legs.Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it was ended it is in no figure any more: nothing is left of it, on no side."""
-    monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)  # inside the transaction that a test is
+    """The first outcome is in no figure any more, neither as numerator nor as denominator."""
+    monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)  # because a test runs inside a transaction
     (corrected,) = [leg for leg in MONTH if any(trouble.code == "false_alarm" for trouble in leg.troubles)]
     failed = next(leg for leg in MONTH if leg.status == "unfulfilled")
     mistaken = Ride.objects.get(exceptions__resolution_code="false_alarm")

@@ -1,4 +1,4 @@
-"""The services themselves tell all that figures are made of: after each of their steps the rollups are the rows."""
+"""Events of the services contain everything that figures need: after each step the rollups equal the rows."""
 
 import datetime as dt
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ DAY = dt.timedelta(days=1)
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let events count as settled inside the transaction that a test is."""
+    """Treat events as settled inside the transaction of a test."""
     monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)
 
 
@@ -96,7 +96,7 @@ def test_every_step_is_in_the_figures_and_each_was_told(hospital: Facility, supe
         rollups.refresh(by=BY, at=NOW)
         steps.append((changed, differing()))
 
-    # Each of them changes a figure; who sets out is none of them but by the count of statuses.
+    # Each step changes a figure; a departure changes only the count of statuses.
     assert steps == [(True, [])] * 12
 
 

@@ -1,4 +1,4 @@
-"""A locked export and a correction of one of its rides at the same moment, in two sessions, in both orders (T29)."""
+"""A locked export and a correction of one of its rides at the same time, in two sessions, in both orders (T29)."""
 
 import threading
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def lock(ride: Ride) -> str:
 
 
 def race(first: Callable[[Ride], str], second: Callable[[Ride], str], meanwhile: Callable[[], None]) -> tuple[str, str]:
-    """Let the first do its work and commit only when the second has begun; `meanwhile` waits until it has."""
+    """Run the first, and commit it only after the second has begun; `meanwhile` waits for that."""
     ride = ride_in(RideStatus.COMPLETED)
     done, commit = threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""Three figures computed once more, in plain SQL written from the text of their definitions alone."""
+"""Three figures computed independently, in plain SQL written from the text of their definitions."""
 
 from typing import Any
 

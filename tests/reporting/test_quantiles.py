@@ -1,4 +1,4 @@
-"""Quantiles of packed minutes are those of PostgreSQL's percentile_cont."""
+"""Quantiles of packed minutes equal those of PostgreSQL's percentile_cont."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Closed days: what was told stays told, and what is so now stands beside it, with its cause."""
+"""Closed days: the reported figures stay, and current figures are shown beside them, with the cause of the change."""
 
 import dataclasses
 import datetime as dt
@@ -26,7 +26,7 @@ DAY = dt.timedelta(days=1)
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let events count as settled inside the transaction that a test is."""
+    """Treat events as settled inside the transaction of a test."""
     monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)
 
 
@@ -41,7 +41,7 @@ def cast(db: None) -> legs.Cast:
 
 @pytest.fixture
 def late(cast: legs.Cast) -> Ride:
-    """The ride of 2 November, whose day is closed, found to have been late since."""
+    """The ride of 2 November, whose day is closed, corrected to late afterwards."""
     for leg in MONTH[:8]:
         last = ride_changes.tell(legs.write(leg, cast), "ride.scheduled")
     keep_up()
@@ -152,7 +152,7 @@ def test_ride_that_left_a_closed_day_is_a_restatement(api: TokenClient, cast: le
 
 def test_what_a_rebuild_finds_has_no_cause(api: TokenClient, late: Ride) -> None:
     Restatement.objects.all().delete()
-    Ride.objects.filter(pk=late.pk).update(missing_documents=["signature"])  # nobody told
+    Ride.objects.filter(pk=late.pk).update(missing_documents=["signature"])  # without an event
 
     changed = rollups.rebuild(first=late.service_date, last=late.service_date, discard_closed=False, at=NOW)
 

@@ -1,4 +1,4 @@
-"""For any history of rides, what is rolled up is what the rows say, whenever it is brought up to date."""
+"""For any history of rides, the rollups equal the rows, whenever they are refreshed."""
 
 import dataclasses
 import datetime as dt
@@ -27,7 +27,7 @@ ZONES: Final = ("Pacific/Kiritimati", "America/Chicago", "Etc/GMT+12")
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let events count as settled inside the transaction that a test is."""
+    """Treat events as settled inside the transaction of a test."""
     monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)
 
 
@@ -55,7 +55,7 @@ STEPS = st.one_of(
     st.tuples(st.just("move"), RIDE, st.integers(-40, 40)),
     st.tuples(st.just("zone"), RIDE, st.integers(0, 2)),
     st.tuples(st.just("documents"), RIDE, st.just(0)),
-    st.tuples(st.just("become"), RIDE, LEGS),  # of any status from any other
+    st.tuples(st.just("become"), RIDE, LEGS),  # from any status to any other
     st.tuples(st.just("trouble"), RIDE, st.just(0)),
     st.tuples(st.just("keep up"), st.integers(0, 20), st.just(0)),
 )
@@ -63,7 +63,7 @@ STEPS = st.one_of(
 
 @dataclasses.dataclass
 class Life:
-    """What has happened so far, and when it is."""
+    """The history so far, and the current instant."""
 
     casts: list[legs.Cast]
     at: dt.datetime = NOW
@@ -116,7 +116,7 @@ def test_check_tells_what_differs(casts: list[legs.Cast]) -> None:
     keep_up()
     assert differing() == []
 
-    Ride.objects.filter(pk=ride.pk).update(missing_documents=["signature"])  # nobody tells
+    Ride.objects.filter(pk=ride.pk).update(missing_documents=["signature"])  # without an event
 
     assert differing() == [(ride.service_date, ride.facility_id)]
 
@@ -149,7 +149,7 @@ def test_event_is_read_once_and_twice_changes_nothing(casts: list[legs.Cast]) ->
 
     begun = (upkeep.transaction, upkeep.event_id)
     assert rollups.apply_events(by=system(), at=NOW) == 0
-    RollupCheckpoint.objects.update(transaction=0)  # as after a restore of an old bookmark
+    RollupCheckpoint.objects.update(transaction=0)  # as after a restore of an old checkpoint
     assert rollups.apply_events(by=system(), at=NOW) == 1
 
     upkeep.refresh_from_db()

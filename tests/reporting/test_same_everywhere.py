@@ -1,4 +1,4 @@
-"""What the API, the page and the file say of a figure is the same for one filter: value, parts, what is left out."""
+"""API, page and file show the same figure for one filter: value, parts, exclusions."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ from tests.factories import NOW
 from tests.reporting import legs
 from tests.reporting.golden import MONTH
 
-Told = tuple[Any, ...]  # value, numerator, denominator, and what is left out by reason
+Told = tuple[Any, ...]  # value, numerator, denominator, and exclusions by reason
 NOVEMBER = "from=2026-11-01&to=2026-11-30"
-# A share, a median, a ratio of minutes, one on 100 rides, and one whose reasons are broken down.
+# A share, a median, a ratio of minutes, a rate per 100 rides, and a figure whose reasons are broken down.
 KEYS = ("pickupOnTimeRate", "willCallResponse", "rideTimeIndex", "exceptionRate", "noShowRate")
 FILTERS = ("", "facility", "two", "provider", "type", "facility+type", "two+provider+type")
 PERIODS = (NOVEMBER, "from=2026-11-02&to=2026-11-09", "from=2026-10-01&to=2026-10-31")
@@ -28,7 +28,7 @@ ALONG = ("day", "week", "month", "weekday_hour", "facility", "provider", "servic
 
 @pytest.fixture
 def casts(db: None) -> list[legs.Cast]:
-    """The golden month at one facility, parts of it at two others, each with a provider of its own."""
+    """The golden month at one facility, parts of it at two others, each with its own provider."""
     made = [legs.cast() for _ in range(3)]
     for cast, part in zip(made, (MONTH, MONTH[::2], MONTH[1::3]), strict=True):
         for leg in part:
@@ -38,7 +38,7 @@ def casts(db: None) -> list[legs.Cast]:
 
 
 def asked(casts: list[legs.Cast], wanted: str) -> tuple[str, str]:
-    """Spell a filter as addresses of pages and of the API do."""
+    """Format a filter as query parameters of pages and of the API."""
     first, second = (str(one.facility.pk) for one in casts[:2])
     provider = str(casts[0].driver.provider_id)
     spelled = {
@@ -96,7 +96,7 @@ def _compare_by_facility(callers: tuple[Client, TokenClient], period: str, filte
         [row[key] for key in MAIN_KPIS] for row in [*by_facility, {one["key"]: of_wire(one) for one in wire["total"]}]
     ]
     assert [row[0] for row in filed[1:-1]] == [row["facilityName"] for row in wire["data"]]
-    # What the rows count together is what the total counts, where all of it may be seen.
+    # The sum of the rows equals the total, if no part is hidden.
     for key, told in tiles.items():
         counts = [row[key] for row in by_facility]
         if TOO_FEW not in {one[0] for one in [told, *counts]}:
@@ -149,7 +149,7 @@ def _callers(role: str) -> tuple[Client, TokenClient]:
 
 
 def _filed(row: list[str]) -> list[Told]:
-    """Read a row of the overview's file: three cells for each figure, then what each leaves out."""
+    """Read a row of the overview's file: three cells for each figure, then the exclusions of each."""
     cells, rest = row[1 : 1 + 3 * len(MAIN_KPIS)], iter(row[1 + 3 * len(MAIN_KPIS) :])
     left_out = [[next(rest) for _ in KPI_BY_KEY[key].excluded] for key in MAIN_KPIS]
     return [of_file(cells[3 * at : 3 * at + 3], left_out[at]) for at in range(len(MAIN_KPIS))]

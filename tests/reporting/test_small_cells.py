@@ -1,4 +1,4 @@
-"""Counts that stand beside one another, as callers without PHI are shown them."""
+"""Suppression of small counts in tables, for callers without PHI."""
 
 import datetime as dt
 from typing import Any
@@ -27,11 +27,11 @@ ANALYST = Principal(kind="user", id=None, role="analyst", scopes=frozenset({"rep
     ("amounts", "shown"),
     [
         ({"a": 9, "b": 5}, {"a": 9, "b": 5}),
-        # One alone would be what is missing from a total that is known.
+        # A single hidden count would be the difference to a known total.
         ({"a": 9, "b": 4, "c": 7}, {"a": 9, "b": None, "c": None}),
         ({"a": 9, "b": 4, "c": 0}, {"a": None, "b": None, "c": 0}),
         ({"a": 9, "b": 4, "c": 1}, {"a": 9, "b": None, "c": None}),
-        # Two that are two together are one each.
+        # Two hidden counts with the sum two are one each.
         ({"a": 9, "b": 1, "c": 1, "d": 7}, {"a": 9, "b": None, "c": None, "d": None}),
         ({"a": 4, "b": 0}, {"a": None, "b": 0}),
     ],
@@ -75,7 +75,7 @@ def test_share_is_hidden_where_few_are_left_whatever_its_unit(key: str) -> None:
 
 
 def test_whole_is_hidden_where_no_other_row_can_be() -> None:
-    # Incidents of rides that did not take place stand on none: the row is no company to another one.
+    # Incidents of rides that did not take place have no denominator: the row cannot hide another one.
     definition = KPI_BY_KEY["incidentRate"]
     none = dict.fromkeys(definition.measures, 0)
     sums = [none | {"incident": 1, "completed": 40}, none | {"incident": 7}]
@@ -89,7 +89,7 @@ def test_whole_is_hidden_where_no_other_row_can_be() -> None:
 
 
 def test_small_hidden_rows_hide_another_row_with_them(month: legs.Cast) -> None:
-    # One ride each at two facilities: without the 6 hidden, the whole would tell both.
+    # One ride each at two facilities: unless 6 is hidden too, the total reveals both.
     some = legs.cast()
     for leg in MONTH[:6]:
         legs.write(leg, some)

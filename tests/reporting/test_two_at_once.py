@@ -1,4 +1,4 @@
-"""Two workers at once, and a change that commits while the rollups are brought up to date."""
+"""Two concurrent workers, and a change that commits while the rollups are refreshed."""
 
 import threading
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from tests.reporting.golden import MONTH
 
 
 def held_elsewhere() -> "psycopg.Connection[Any]":
-    """Lock the bookmark in a session of its own, as a worker does that is at work."""
+    """Lock the checkpoint in another session, as a running worker does."""
     settings = connection.get_connection_params()
     other = psycopg.connect(
         **{name: settings[name] for name in ("dbname", "host", "port", "user", "password") if settings.get(name)}
@@ -46,7 +46,7 @@ def test_second_worker_leaves_at_once() -> None:
 
 
 def documented_around_a_slow_writer(settle: Callable[[], None]) -> dict[int, int]:
-    """Bring the rollups up to date while a change is under way, and after it; answer what they say by day."""
+    """Refresh the rollups during an uncommitted change, and after it; return their content by day."""
     by = legs.cast()
     early = ride_changes.tell(legs.write(MONTH[0], by), "ride.scheduled")
     settle()
@@ -67,7 +67,7 @@ def documented_around_a_slow_writer(settle: Callable[[], None]) -> dict[int, int
     with ThreadPoolExecutor() as pool:
         slow = pool.submit(change_slowly)
         assert wrote.wait(timeout=30)
-        ride_changes.tell(legs.write(MONTH[1], by), "ride.scheduled")  # later, and commits first
+        ride_changes.tell(legs.write(MONTH[1], by), "ride.scheduled")  # recorded later, committed first
         rollups.refresh(by=system(), at=NOW)
         commit.set()
         slow.result(timeout=30)

@@ -1,4 +1,4 @@
-"""Whoever asks for riders."""
+"""Callers of the rider API."""
 
 import pytest
 
@@ -11,6 +11,6 @@ from tests.riders.requests import PREFERRED_DRIVER
 
 @pytest.fixture
 def hospital_api(hospital: Facility) -> TokenClient:
-    """An EHR of `hospital`, with full PHI; the driver whom FULL_BODY prefers is there."""
+    """An EHR of `hospital`, with full PHI; creates the preferred driver of FULL_BODY."""
     DriverFactory.create(id=PREFERRED_DRIVER)
     return api_with(TokenRole.EHR_INTEGRATOR, facility_ids=[hospital.pk])

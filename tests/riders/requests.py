@@ -1,4 +1,4 @@
-"""Bodies of requests about riders, and how tests look at the answers and at the tables."""
+"""Bodies of requests about riders, and checks of answers and tables."""
 
 import uuid
 from typing import Any

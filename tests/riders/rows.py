@@ -1,4 +1,4 @@
-"""Drafts of riders, and all that rider services write."""
+"""Drafts of riders, and all rows that rider services write."""
 
 import datetime as dt
 from typing import Any
@@ -13,6 +13,6 @@ HOME = {"addressLine1": "1418 N Canary Ave", "city": "Chicago", "state": "IL", "
 
 
 def everything() -> list[Any]:
-    """All that rider services write."""
+    """Return all rows that rider services write."""
     models = (Rider, RiderFacility, AccommodationProfile, ExternalId, AuditEntry)
     return [list(model._default_manager.order_by("pk").values()) for model in models]

@@ -1,4 +1,4 @@
-"""What riders need: the one shape, and what is worked out from it."""
+"""Needs of riders: their schema, and the values computed from them."""
 
 import json
 from typing import Any
@@ -168,7 +168,7 @@ def test_combined_weight_adds_what_is_known(rider: int | None, chair: int | None
         ({"chair": {"widthIn": 32.1}}, True),
         ({"riderWeightLb": 299, "chair": {"weightLb": 500}}, False),
         ({"riderWeightLb": 300, "chair": {"weightLb": 500}}, True),
-        ({"chair": {"weightLb": 900}}, False),  # nobody sits in it that we know of
+        ({"chair": {"weightLb": 900}}, False),  # no rider is known to sit in it
         ({"mobility": "wheelchair_bariatric"}, True),
         ({"mobility": "stretcher_bariatric"}, True),
         ({"mobility": "stretcher"}, False),

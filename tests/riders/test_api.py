@@ -1,4 +1,4 @@
-"""Riders over the API: registered, found, shown and changed."""
+"""Riders over the API: registered, searched, read and changed."""
 
 import datetime as dt
 from typing import Any
@@ -99,7 +99,7 @@ def test_list_is_paged_newest_first_and_filtered(hospital_api: TokenClient, hosp
     assert [row["id"] for row in first["data"] + rest["data"]] == newest_first
     assert ids("?status=deceased,on_hold") == [newest_first[1]]
     assert ids(f"?facilityId={hospital.pk}") == newest_first
-    assert ids(f"?facilityId={other.pk}") == []  # who goes elsewhere is not ours to know
+    assert ids(f"?facilityId={other.pk}") == []  # riders of other facilities are out of scope
     for personal in ("name=canary", "phone=%2B13125550111", "externalId=epic|MRN-771", "lastName=Canary"):
         assert refusal(hospital_api.get(f"{URL}?{personal}")) == (400, "VALIDATION_ERROR")
 

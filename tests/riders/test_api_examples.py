@@ -1,4 +1,4 @@
-"""The examples of the published document can be sent as they stand."""
+"""The examples of the published document are valid requests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What comes in about riders is judged strictly, and named when it is wrong."""
+"""Input about riders is validated strictly, and errors name the field."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who learns what of a rider over the API, and what the trail says of it."""
+"""Visibility of riders over the API, and its audit entries."""
 
 import uuid
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What each PHI level sees of a rider."""
+"""Fields of a rider by PHI level."""
 
 import pytest
 

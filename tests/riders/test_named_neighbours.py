@@ -1,4 +1,4 @@
-"""Riders name drivers, and drivers riders: only those that are there, within the caller's reach."""
+"""References between riders and drivers: only to existing rows within the caller's data scope."""
 
 import dataclasses
 import uuid

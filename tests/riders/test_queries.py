@@ -1,4 +1,4 @@
-"""Riders are found by those who may."""
+"""Rider search within the caller's data scope."""
 
 import datetime as dt
 from dataclasses import replace
@@ -86,7 +86,7 @@ def test_records_cost_three_queries_however_many_riders(
 @pytest.mark.django_db
 def test_name_and_phone_search_can_use_their_indexes(supervisor: Principal) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")  # a table this small is read whole otherwise
+        cursor.execute("SET LOCAL enable_seqscan = off")  # otherwise the planner scans a table this small
 
     by_name = queries.search({"name": "smi"}, by=supervisor).explain()
     by_phone = queries.search({"phone": "+13125550199"}, by=supervisor).explain()

@@ -1,4 +1,4 @@
-"""Riders come in: matched by external id alone, and known to the facilities that may book them."""
+"""Registration of riders: matched only by external id, and visible to the facilities that may book them."""
 
 import datetime as dt
 import uuid

@@ -1,4 +1,4 @@
-"""Changes to riders: what they check, what they leave, what they leave alone."""
+"""Changes to riders: validation, recorded changes, and unchanged data."""
 
 import datetime as dt
 import uuid

@@ -1,4 +1,4 @@
-"""Drafts that book without a question, for tests to vary."""
+"""Ride drafts without conflicts, for tests to vary."""
 
 import datetime as dt
 from typing import Any
@@ -31,7 +31,7 @@ def draft(facility: Facility, rider: Rider, **changes: Any) -> RideDraft:
 
 
 def dialysis(facility: Facility, rider: Rider, **changes: Any) -> RideDraft:
-    """A ride to the chair of a dialysis centre."""
+    """A ride to a dialysis center."""
     asked: dict[str, Any] = {
         "pickup": HOME,
         "dropoff": {"facilityId": str(facility.pk)},

@@ -1,4 +1,4 @@
-"""Rides as what is foreseen of a day sees them."""
+"""Rides as the forecast of a day uses them."""
 
 import datetime as dt
 from uuid import uuid4
@@ -14,7 +14,7 @@ HERE, THERE = Place(41.88, -87.63), Place(41.98, -87.63)  # some 22 minutes apar
 def errand(
     begin: int, end: int, *, pickup: Place | None = HERE, dropoff: Place | None = HERE, window: int = 15
 ) -> RideSlot:
-    """Make a ride from `begin` to `end`, minutes from now, that may be picked up `window` minutes late."""
+    """Return a ride from `begin` to `end`, minutes from now, whose pickup may be `window` minutes late."""
     return RideSlot(
         ride_id=uuid4(),
         span=Span(NOW + begin * MINUTE, NOW + end * MINUTE),

@@ -1,4 +1,4 @@
-"""Looks of the clock at rides, for tests."""
+"""Runs of the exception monitor, for tests."""
 
 import datetime as dt
 from typing import Any
@@ -22,7 +22,7 @@ def tick(at: dt.datetime) -> int:
 
 
 def standing(ride: Ride) -> dict[str, str]:
-    """The unsettled exceptions of a ride, by type with their severity."""
+    """Return the unsettled exceptions of a ride, by type with their severity."""
     return dict(RideException.objects.unsettled().filter(ride=ride).values_list("type", "severity"))
 
 
@@ -31,7 +31,7 @@ def fresh(ride: Ride) -> Ride:
 
 
 def released(ready_at: dt.datetime = NOW, *, status: RideStatus = RideStatus.SCHEDULED, **more: Any) -> Ride:
-    """A released will-call ride with an hour promised."""
+    """Return a released will-call ride with a promised hour."""
     given: dict[str, Any] = {
         "will_call": True,
         "pickup_time_kind": "estimated",

@@ -7,7 +7,7 @@ from apps.rides.models import Assignment, Milestone, Ride
 from apps.rides.rules.lifecycle import TERMINAL, WITH_DRIVER, RideStatus
 from tests import factories
 
-# Clock of a ride promised for PICKUP, as it went; the driver came five minutes early.
+# Actual times of a ride promised for PICKUP; the driver came five minutes early.
 DEPARTED = factories.PICKUP - dt.timedelta(minutes=25)
 ARRIVED = factories.PICKUP - dt.timedelta(minutes=5)
 BOARDED = factories.PICKUP + dt.timedelta(minutes=4)
@@ -35,7 +35,7 @@ _ENDINGS: dict[str, dict[str, Any]] = {
 
 
 def ride_in(status: RideStatus, **columns: Any) -> Ride:
-    """Make a ride that has come to `status`; ended ones had a driver before."""
+    """Create a ride that has reached `status`; ended rides had a driver before."""
     ride = factories.RideFactory.create(**columns)
     lived = RideStatus(_BEFORE_END.get(status, status))
     if lived in WITH_DRIVER or status in TERMINAL:

@@ -1,4 +1,4 @@
-"""Journeys booked in sets, for tests of them."""
+"""Journeys for tests of bulk booking."""
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ def both_ways(asked: RideDraft) -> list[RideDraft]:
 
 
 def later(asked: RideDraft, days: int) -> RideDraft:
-    """The same journey some days on, at the same times in UTC."""
+    """Return the same journey some days later, at the same times in UTC."""
     back = asked.return_leg
     if back is not None and back.pickup_at is not None:
         back = replace(back, pickup_at=back.pickup_at + days * DAY)

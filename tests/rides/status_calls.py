@@ -1,4 +1,4 @@
-"""What tests of the status call share: a report, and the traces that a refusal must not leave."""
+"""Helpers of status call tests: a report, and the rows that a refusal must not change."""
 
 import datetime as dt
 from typing import Any
@@ -20,7 +20,7 @@ REASON = {
 
 
 def traces(ride: Ride) -> dict[str, Any]:
-    """Everything a refused call must leave as it was."""
+    """Return everything that a refused call must leave unchanged."""
     return {
         "row": Ride.objects.filter(pk=ride.pk).values().get(),
         "events": Event.objects.filter(subject_id=ride.pk).count(),
@@ -36,7 +36,7 @@ def report_to(status: RideStatus, **more: Any) -> StatusReport:
 
 
 def complete_report(source: RideStatus, target: RideStatus) -> StatusReport:
-    """A report that gives the step all it may ask for."""
+    """Return a report with all data that the transition may require."""
     row = BY_STATUSES[source, target]
     attempts = [MilestoneReport(type="contact_attempt", occurred_at=BOARDED, contacted="rider")]
     reason = "aborted_safety" if row.action is Action.ABORT else REASON[row.reasons] if row.reasons else ""

@@ -1,4 +1,4 @@
-"""Needs that change reach the rides ahead, and their drivers and vehicles are checked again."""
+"""Changed needs reach future rides, and their drivers and vehicles are checked again."""
 
 import datetime as dt
 import uuid
@@ -31,13 +31,13 @@ WHEELCHAIR = {"mobility": "wheelchair"}
 
 @pytest.fixture
 def rider(planner: Principal) -> Rider:
-    """A rider of `hospital` who walks."""
+    """An ambulatory rider of `hospital`."""
     draft = {"first_name": "Orla", "last_name": "Canary"}
     return services.register(draft=draft, by=planner, at=NOW).rider
 
 
 def ride_of(rider: Rider, *, own: dict[str, Any] | None = None, **columns: Any) -> Ride:
-    """A ride booked with the rider's needs as they are now, and `own` for it alone."""
+    """A ride booked with the rider's current needs, and with `own` needs of the ride."""
     profile = AccommodationProfile.objects.get(rider=rider, current=True)
     leg_type = columns.pop("leg_type", "one_way")
     needs = legs.needs_of(accommodation.snapshot(profile), own or {}, leg_type=leg_type)

@@ -1,4 +1,4 @@
-"""A ride booked while the rider's needs change gets the new ones, whoever comes first."""
+"""A ride booked while the rider's needs change gets the new needs, in either order."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -27,7 +27,7 @@ def change(rider_id: UUID) -> None:
 
 
 def book_while_needs_change() -> str:
-    """Book, let the change begin before the booking commits, and answer the mobility the ride ends up with."""
+    """Book, start the change before the booking commits, and return the final mobility of the ride."""
     facility = factories.FacilityFactory.create()
     person = {"first_name": "Orla", "last_name": "Canary", "facility_ids": [facility.pk]}
     rider: Rider = services.register(draft=person, by=system(), at=factories.NOW).rider
@@ -47,7 +47,7 @@ def test_ride_booked_meanwhile_takes_the_new_needs_over() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_without_the_riders_lock_first_it_keeps_the_old_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: rides looked for before the rider's row is locked."""
+    """Control: rides are selected before the rider's row is locked."""
     look, lock = accommodation_change._locked, services.set_accommodation
     seen: list[Ride] = []
 

@@ -1,4 +1,4 @@
-"""Drivers and vehicles dropping out, and what becomes of their rides."""
+"""Deactivated drivers and vehicles, and the effect on their rides."""
 
 import dataclasses
 import datetime as dt
@@ -110,7 +110,7 @@ def test_suspension_needs_a_reason_and_nobody_starts_over(
 
 
 def rides_of(driver: Driver, vehicle: Vehicle) -> tuple[Ride, Ride, Ride, Ride]:
-    """One ride still to come, one under way, one over, and one that the driver attends."""
+    """A future ride, one in progress, one completed, and one with the driver as attendant."""
     coming = factories.RideFactory.create(pickup_at=factories.PICKUP + dt.timedelta(days=1))
     factories.put_driver_on(coming, driver=driver, vehicle=vehicle)
     under_way, over = ride_in(RideStatus.EN_ROUTE), ride_in(RideStatus.COMPLETED)

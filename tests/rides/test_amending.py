@@ -1,4 +1,4 @@
-"""Changes to a ride that exists."""
+"""Changes to existing rides."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""Assigning, reassigning, transferring and taking off: what happens, and what a refusal leaves behind."""
+"""Assignment, reassignment, transfer and unassignment: effects, and the unchanged state after a refusal."""
 
 import dataclasses
 import datetime as dt
@@ -138,7 +138,7 @@ def test_credential_expiring_before_ride_day_refuses_assignment(dispatcher: Prin
 
 @pytest.fixture
 def preferring(db: None) -> Ride:
-    """A ride whose rider prefers a driver who is not there: one soft violation."""
+    """A ride whose rider prefers an absent driver: one soft violation."""
     ride: Ride = factories.RideFactory.create(rider__preferred_driver_ids=[uuid.uuid4()])
     return ride
 

@@ -1,4 +1,4 @@
-"""How many vehicles could take a ride: those with the places, on the road all the while, without another ride."""
+"""Number of available vehicles for a ride: with enough spaces, on duty throughout, without another ride."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""The rows that `make bench` measures on still fit the tables: a thousandth of them is loaded here."""
+"""The rows of the `make bench` dataset fit the tables: a thousandth of them is loaded here."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests import factories
 from tests.callers import api_with
 
 SCRIPT = Path(__file__).resolve().parents[1] / "bench" / "dataset.sql"
-# Sizes in the script, and the thousandth (riders: the hundredth) that stands for them here.
+# Sizes in the script, and the thousandth (riders: the hundredth) that replaces them here.
 SMALLER = {"1000000)": "1000)", "960000": "960", "19999)": "199)", "n % 20000": "n % 200"}
 
 pytestmark = pytest.mark.django_db

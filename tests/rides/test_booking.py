@@ -1,4 +1,4 @@
-"""From a draft to a ride: what is promised, what waits for a person, what is refused."""
+"""From a draft to a ride: promised times, reviews, refusals."""
 
 import datetime as dt
 from typing import Any
@@ -444,7 +444,7 @@ def test_bulk_refuses_more_than_a_transaction_should_hold(
     [
         ("17:30", 24 * HOUR, 30),
         ("09:10", 24 * HOUR, 20 * 60 + 20),  # ten minutes today, twenty from five o'clock tomorrow
-        ("09:10", 5 * HOUR, 5 * 60),  # the pickup comes first
+        ("09:10", 5 * HOUR, 5 * 60),  # the pickup is earlier
         ("09:10", HOUR / 6, 30),
     ],
     ids=["open", "closing", "pickup before it opens", "pickup at once"],

@@ -1,4 +1,4 @@
-"""Particulars of bookings and amendments: what a journey keeps, what has to be named, what only some may ask."""
+"""Details of bookings and amendments: preserved data, required fields, and permissions."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ranking the drivers for a ride: order, words, and a fixed number of queries."""
+"""Ranking of drivers for a ride: order, texts, and a fixed number of queries."""
 
 import dataclasses
 import datetime as dt

@@ -1,4 +1,4 @@
-"""The transition table, run whole: every status times every target, allowed as designed or refused without a trace."""
+"""The complete transition table: every status times every target, permitted as designed or refused without changes."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""A request is confirmed: by what is true now, not by what was true when it was made."""
+"""Confirmation of a request: by the current facts, not by those at the request."""
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ HOUR = dt.timedelta(hours=1)
 
 @pytest.fixture
 def request_(db: None) -> Ride:
-    """A ride that was asked of a facility which looks at every booking."""
+    """A requested ride of a facility that reviews every booking."""
     return asked_for()
 
 
@@ -44,7 +44,7 @@ def confirm(ride: Ride, by: Principal, at: dt.datetime = factories.NOW, **more: 
 
 
 def another_ride_of(ride: Ride) -> Ride:
-    """Book the same rider at the same time elsewhere, where nobody looks at bookings."""
+    """Book the same rider at the same time elsewhere, without a review."""
     elsewhere = factories.FacilityFactory.create()
     ride.rider.facilities.add(elsewhere)
     beside = draft(elsewhere, ride.rider, allow_duplicate=True)

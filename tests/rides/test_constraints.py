@@ -1,4 +1,4 @@
-"""What the database refuses of rides and what belongs to them, whoever writes."""
+"""Database constraints of rides and related rows, whichever code writes."""
 
 from typing import Any
 

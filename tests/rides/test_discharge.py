@@ -1,4 +1,4 @@
-"""The two clocks of a discharge, and its checklist."""
+"""Both clocks of a discharge, and its checklist."""
 
 import datetime as dt
 from dataclasses import dataclass

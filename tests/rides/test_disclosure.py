@@ -1,4 +1,4 @@
-"""What is left out of a ride in the API's shape, field by field, also where a field was not asked for."""
+"""Redaction of rides in the API's shape, field by field, also for fields that were not requested."""
 
 from typing import Any
 

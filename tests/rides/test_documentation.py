@@ -1,4 +1,4 @@
-"""What a payer wants on paper: where is signed, who signs, and what the odometer said."""
+"""Documentation that a payer requires: signatures by stop and signer, and odometer readings."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ WHOLE: dict[str, Any] = {
     "has_odometer_end": True,
 }
 STOPS = {"none": [], "pickup": ["pickup"], "dropoff": ["dropoff"], "both": ["pickup", "dropoff"]}
-# What is missing at one stop, by whom the payer wants and who has signed there.
+# Missing documentation at one stop, by the required and the present signers.
 MISSING = {
     "any": {"": ["signature"]},
     "rider": {"": ["signature_rider"], "driver": ["signature_rider"]},

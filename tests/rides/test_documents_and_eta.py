@@ -1,4 +1,4 @@
-"""What reports bring besides a status: readings, documents that arrive later, and when the vehicle will be there."""
+"""Further data of reports: odometer readings, late documents, and ETAs."""
 
 import datetime as dt
 from decimal import Decimal
@@ -64,7 +64,7 @@ def test_batch_separates_pickup_and_final_odometer_readings(dispatcher: Principa
 
 
 def completed(dispatcher: Principal) -> Ride:
-    """A ride that was delivered without what its payer asks for, which has been noticed."""
+    """A completed ride without its required documentation, with an open exception."""
     payer = factories.PayerFactory.create(signature_rule=Payer.SignatureRule.DROPOFF, odometer_required=True)
     ride = ride_in(RideStatus.IN_PROGRESS, payer=payer)
     ride = say(ride, RideStatus.COMPLETED, dispatcher, occurred_at=DROPPED_OFF)
@@ -84,7 +84,7 @@ def test_documents_arrive_after_the_ride(dispatcher: Principal) -> None:
     assert (halfway.signatures, halfway.missing_documents) == ([SIGNED], ["odometer_start", "odometer_end"])
     assert RideException.objects.get().status == "open"
 
-    for _ in range(2):  # a device repeats what it is not sure has arrived
+    for _ in range(2):  # a device repeats unacknowledged reports
         say(ride, RideStatus.COMPLETED, dispatcher, signatures=(SIGNED,), **readings)
 
     ride.refresh_from_db()

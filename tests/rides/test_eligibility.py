@@ -154,7 +154,7 @@ def test_lapsed_credentials_are_listed_with_type_and_day() -> None:
     kept = tuple(one for one in CREDENTIALS[Subject.DRIVER] if one.type not in {"driver_license", "mvr"})
     credentials = (*kept, credential("driver_license", expires_on=dt.date(2026, 11, 19)))
 
-    with override("es"):  # what is refused with goes to the API, too: who reads it says it in their own language
+    with override("es"):  # violations are also returned by the API: readers format them in their own language
         found = violations(needs(), driver(credentials=credentials), vehicle())
 
     assert [(str(one.message), one.subject_id) for one in found] == [
@@ -177,7 +177,7 @@ def test_rejected_credential_is_said_to_be() -> None:
         (Spaces(ambulatory=4), True),
         (Spaces(ambulatory=5), False),
         (Spaces(ambulatory=2, wheelchair=1), True),
-        (Spaces(ambulatory=3, wheelchair=1), False),  # either arrangement holds one half, neither holds both
+        (Spaces(ambulatory=3, wheelchair=1), False),  # either configuration holds one half, neither holds both
         (Spaces(wheelchair=2), False),
         (Spaces(stretcher=1), False),
     ],
@@ -346,7 +346,7 @@ def test_vehicle_in_another_drivers_shift_is_a_conflict() -> None:
 @pytest.mark.parametrize(
     ("spans", "found"),
     [
-        ([], []),  # does not work by shifts
+        ([], []),  # without shifts
         ([(0, 30)], []),
         ([(1, 30)], ["OUTSIDE_SHIFT"]),
         ([(0, 29)], ["OUTSIDE_SHIFT"]),
@@ -405,9 +405,9 @@ def test_preferences_are_told_one_by_one(asked: dict[str, Any], given: dict[str,
     ("pickup", "dropoff", "found"),
     [
         (LOOP, LOOP, ["SCHEDULE_CONFLICT"]),
-        # Both go out to Naperville by way of nowhere else: an hour's ride may last two.
+        # Both ride to Naperville directly: an hour's ride may last two.
         (LOOP, NAPERVILLE, ["SCHEDULE_CONFLICT"]),
-        # The other rider boards in Naperville and goes to O'Hare, and mine goes around the corner.
+        # The other rider boards in Naperville and rides to O'Hare, and this one rides around the corner.
         (NAPERVILLE, OHARE, ["SCHEDULE_CONFLICT", "RIDE_TIME_EXCEEDED"]),
     ],
 )
@@ -446,6 +446,6 @@ def test_everything_is_told_at_once_hard_ones_first() -> None:
 
 
 def test_road_is_longer_than_the_crows_way() -> None:
-    # Great circle between the two: 15.5 mi by any map.
+    # Great-circle distance between the two: 15.5 mi.
     assert road_miles(LOOP, OHARE) == pytest.approx(15.5 * 1.3, abs=0.2)
     assert drive_minutes(LOOP, None) is None

@@ -1,4 +1,4 @@
-"""More capability never adds a violation, whatever the ride, the driver and the vehicle are like."""
+"""More capability never adds a violation, for any ride, driver and vehicle."""
 
 import dataclasses
 import datetime as dt
@@ -46,7 +46,7 @@ def credentials(subject: Subject) -> st.SearchStrategy[tuple[CredentialFacts, ..
 
 
 def errands(numbers: range) -> st.SearchStrategy[tuple[RideSlot, ...]]:
-    """Draw rides of one carrier, each at one time; carriers get numbers of their own, since a ride has one plan."""
+    """Draw rides of one carrier, each at one time; carriers have separate numbers, since a ride has one plan."""
     one = st.builds(
         lambda span, ride, pickup, dropoff, driver, vehicle: RideSlot(
             ride, span, span.starts_at + dt.timedelta(minutes=15), pickup, dropoff, 5, 5, driver, vehicle
@@ -124,7 +124,7 @@ def renewed(credentials: tuple[CredentialFacts, ...]) -> tuple[CredentialFacts, 
 
 
 def better_driver(driver: DriverFacts, ride: RideNeeds) -> list[DriverFacts]:
-    """Make the driver better in one way each."""
+    """Improve the driver in one respect each."""
     return [
         dataclasses.replace(driver, activation="active"),
         dataclasses.replace(driver, credentials=renewed(driver.credentials)),

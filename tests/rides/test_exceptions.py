@@ -1,4 +1,4 @@
-"""Exceptions: opened once, sharpened, claimed by one, closed with a code."""
+"""Exceptions: opened once, raised, claimed by one user, resolved with a code."""
 
 import pytest
 

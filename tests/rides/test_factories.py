@@ -1,4 +1,4 @@
-"""The rows that tests begin with satisfy the database's own constraints."""
+"""Rows of the factories satisfy the database's constraints."""
 
 import pytest
 from django.db import IntegrityError

@@ -1,4 +1,4 @@
-"""When a driver gets to the rides of a day, and what will be late."""
+"""Forecast of a driver's arrivals of a day, and of late rides."""
 
 from uuid import UUID
 
@@ -25,7 +25,7 @@ def test_what_the_driver_told_counts() -> None:
 
 
 def test_lateness_goes_on_to_the_rides_that_follow() -> None:
-    """The first ride ends at 60 in place of 30; the second begins in time for nobody, the third has time to spare."""
+    """The first ride ends at 60 instead of 30; the second is late, the third has slack."""
     legs = [
         Leg(errand(0, 30), eta_at=NOW + 30 * MINUTE),
         Leg(errand(35, 55, window=5)),

@@ -1,4 +1,4 @@
-"""Guards at their edges, without a database."""
+"""Guards at their boundaries, without a database."""
 
 import dataclasses
 import datetime as dt
@@ -13,7 +13,7 @@ MINUTE = dt.timedelta(minutes=1)
 
 
 def facts(**changed: object) -> Facts:
-    """A firm appointment ride of an ambulatory rider from home; the driver is there on the minute."""
+    """A firm appointment ride of an ambulatory rider from home; the driver arrives on the minute."""
     base = Facts(
         at=PICKUP + 30 * MINUTE,
         pickup_at=PICKUP,

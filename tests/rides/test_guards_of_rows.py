@@ -1,4 +1,4 @@
-"""Every guard on every transition that carries it: not met, the step is refused with nothing changed."""
+"""Every guard on every transition that has it: if it fails, the transition is refused without changes."""
 
 import dataclasses
 import datetime as dt
@@ -28,7 +28,7 @@ def payer_who_wants_a_signature() -> dict[str, Any]:
     return {"payer": factories.PayerFactory.create(signature_rule="pickup")}
 
 
-# How a ride is, for the guard alone to fail.
+# Columns of a ride for which only this guard fails.
 COLUMNS: dict[Guard, Callable[[], dict[str, Any]]] = {
     Guard.WILL_CALL_RELEASED: lambda: {
         "will_call": True,
@@ -47,7 +47,7 @@ COLUMNS: dict[Guard, Callable[[], dict[str, Any]]] = {
     },
     Guard.HANDOFF_NAMED: lambda: {"accommodation": {"mobility": "ambulatory", "handoffRequired": True}},
 }
-# What the report lacks, for the guard alone to fail.
+# Report data to omit so that only this guard fails.
 LACKING: dict[Guard, dict[str, Any]] = {
     Guard.SECUREMENT_CONFIRMED: {"securement_confirmed": False},
     Guard.WAITED_LONG_ENOUGH: {"occurred_at": factories.PICKUP + dt.timedelta(minutes=9)},
@@ -64,7 +64,7 @@ def break_fleet(guard: Guard) -> None:
 
 
 def step(ride: Ride, row: Transition, lacking: dict[str, Any], by: Principal) -> None:
-    """Take the step with everything that it asks for, but for what is lacking."""
+    """Make the transition with all required data, except what is omitted."""
     if row.action is Action.TRANSFER:
         driver, vehicle = fit_pair()
         said = {"reason_code": "vehicle_breakdown", "rider_location": "At the side of Ashland Ave"} | lacking
@@ -82,7 +82,7 @@ def step(ride: Ride, row: Transition, lacking: dict[str, Any], by: Principal) ->
 
 
 def test_every_guard_stands_on_some_transition() -> None:
-    assert {guard for _, guard in GUARDED} == set(Guard) - {Guard.CORRECTION_WINDOW_OPEN}  # of T29, which is no row
+    assert {guard for _, guard in GUARDED} == set(Guard) - {Guard.CORRECTION_WINDOW_OPEN}  # of T29, which is not a row
     assert len(GUARDED) == 16
 
 

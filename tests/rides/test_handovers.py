@@ -1,4 +1,4 @@
-"""What is said with a change of driver: a known reason, and of a rider on board only where there is one."""
+"""Data of a driver change: a known reason, and a rider on board only if there is one."""
 
 import datetime as dt
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""A rider given with a ride is written as any rider is: whoever may only book names one that is there."""
+"""A rider inside a ride request is written like any rider; callers who may only book must name an existing rider."""
 
 import dataclasses
 import datetime as dt

@@ -1,4 +1,4 @@
-"""Moments of the road that are reported late, or again and otherwise: the record is completed, nothing is lost."""
+"""Milestones that are reported late, or again with other values: the record is completed, nothing is lost."""
 
 import datetime as dt
 from typing import Any
@@ -32,7 +32,7 @@ def say(ride: Ride, status: RideStatus, by: Principal, *moments: tuple[str, dt.d
 
 
 def arrived_without_a_departure(by: Principal) -> Ride:
-    """A ride whose driver tapped at the door for the first time (T12)."""
+    """A ride whose driver first reported the arrival (T12)."""
     ride = say(ride_in(RideStatus.ASSIGNED), RideStatus.ARRIVED, by, occurred_at=ARRIVED)
     gap = RideException.objects.get(ride=ride)
     assert (gap.type, gap.severity, gap.status) == ("milestone_gap", "info", "open")
@@ -40,7 +40,7 @@ def arrived_without_a_departure(by: Principal) -> Ride:
 
 
 def counted(ride: Ride, type_: str) -> list[tuple[dt.datetime, bool, bool]]:
-    """The rows of one milestone: when, edited, voided."""
+    """Return the rows of one milestone: time, edited, voided."""
     rows = Milestone.objects.filter(ride=ride, type=type_).order_by("recorded_at", "pk")
     return list(rows.values_list("occurred_at", "edited", "voided"))
 
@@ -80,7 +80,7 @@ def test_arrival_is_set_right_and_the_first_word_is_kept(dispatcher: Principal) 
     ride = ride_in(RideStatus.IN_PROGRESS)
     right = factories.PICKUP + MINUTE
 
-    for _ in range(2):  # a device repeats what it is not sure has arrived
+    for _ in range(2):  # a device repeats unacknowledged reports
         after = say(ride, RideStatus.IN_PROGRESS, dispatcher, ("arrived_pickup", right))
 
     assert (after.status, after.arrived_pickup_at, after.wait_minutes) == ("in_progress", right, 3)
@@ -139,7 +139,7 @@ def test_ended_ride_keeps_what_is_recorded(dispatcher: Principal) -> None:
 
 
 def test_milestone_never_reached_is_refused_after_the_ending(dispatcher: Principal) -> None:
-    ride = ride_in(RideStatus.CANCELLED)  # before anybody set out
+    ride = ride_in(RideStatus.CANCELLED)  # before departure
     before = traces(ride)
 
     with pytest.raises(InvalidTransition):

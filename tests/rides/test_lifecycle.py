@@ -1,4 +1,4 @@
-"""The table of transitions as a graph: written down a second time."""
+"""The transition table as a graph, written independently of the code."""
 
 from collections import deque
 
@@ -21,7 +21,7 @@ T23 arrived mark_unfulfilled unfulfilled; T24 arrived unassign scheduled; T25 ar
 T26 in_progress transfer in_progress; T27 in_progress complete completed; T28 in_progress abort unfulfilled
 """
 
-# row by row: who, guards, the list that the reason comes from, events.
+# row by row: actors, guards, list of the reason, events.
 DESIGNED_MORE = """
 T01 | planner, dispatcher, integration | - | - | requested
 T02 | planner, dispatcher, integration | - | - | scheduled
@@ -65,8 +65,8 @@ GUARD_IN_WORDS = {
     Guard.HANDOFF_NAMED: "handoff",
     Guard.RIDER_LOCATION_KNOWN: "where the rider is",
 }
-# The people of the design as scopes.  What it calls integration books as an EHR does, and drives as a partner does: a
-# partner holds what drivers and dispatchers hold here, so that its rows are those of either.
+# Actors of the design as scopes.  Its integration books as an EHR does, and drives as a partner does: a partner has the
+# scopes of drivers and dispatchers, so that its rows are those of either.
 PEOPLE = {
     "planner": SCOPES_OF_USER[UserRole.PLANNER],
     "dispatcher": SCOPES_OF_USER[UserRole.DISPATCHER],
@@ -84,7 +84,7 @@ def test_each_step_is_taken_by_those_the_design_names() -> None:
     for row in TRANSITIONS:
         named = {one for one in rows_designed()[row.number][0] if one != "partner"}
         permitted = {name for name, scopes in PEOPLE.items() if scopes & set(row.who)}
-        # T22: who books at a distance cancels at the door too, planner or integration.
+        # T22: planners and integrations, who book remotely, may cancel at the door too.
         assert permitted - named == ({"integration"} if row.number == "T22" else set()), row.number
         assert named <= permitted, row.number
         if "partner" in rows_designed()[row.number][0]:

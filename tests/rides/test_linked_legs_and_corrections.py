@@ -1,4 +1,4 @@
-"""What an ending means for the legs after it, and how an ending is taken back."""
+"""Effect of an outcome on later legs, and correction of an outcome."""
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor

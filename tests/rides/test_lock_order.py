@@ -1,7 +1,7 @@
-"""Two changes that need the same rows wait for each other; neither is broken off.
+"""Two changes that need the same rows wait for each other without a deadlock.
 
-Both are brought to the point where each holds one row and wants the other's.  Each has its control: with the lock that
-keeps the order taken out, the database finds a deadlock.
+Both are brought to the point where each holds one row and needs the other's.  Each test has a control: without the lock
+that enforces the order, the database reports a deadlock.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from tests.rides.drafts import draft
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# Seconds to wait for the other one.  In the right order it never comes, for it waits at the first lock.
+# Seconds to wait for the other session.  In the right order it never comes, because it waits at the first lock.
 IN_ORDER, OUT_OF_ORDER = 1.0, 10.0
 HOUR = dt.timedelta(hours=1)
 
@@ -61,7 +61,7 @@ class Meeting:
 
 
 def outcomes_of(*works: Callable[[], Any]) -> list[str]:
-    """Run each in a thread and a connection of its own; say which were broken off."""
+    """Run each in a thread with its own connection; return which were aborted."""
 
     def one(work: Callable[[], Any]) -> str:
         try:
@@ -112,7 +112,7 @@ def test_bulk_bookings_deadlock_without_the_lock_of_all_riders(
 
 
 def race_of_change_and_move(monkeypatch: pytest.MonkeyPatch, facility: Facility, *, within: float) -> list[str]:
-    """Change what a rider needs while a ride of theirs is moved."""
+    """Change a rider's needs while one of their rides is moved."""
     rider = person(facility)
     ride = booking.book(draft=draft(facility, rider), by=system(), at=factories.NOW).ride
     meeting = Meeting(within)

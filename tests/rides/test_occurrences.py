@@ -1,4 +1,4 @@
-"""Rides of a series: one of them lives at a time, whoever writes."""
+"""Rides of a series: one open ride per occurrence, whichever code writes."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,4 +1,4 @@
-"""Offers: made, taken, turned down, forgotten."""
+"""Offers: made, accepted, declined, expired."""
 
 import dataclasses
 import datetime as dt

@@ -1,6 +1,6 @@
-"""What opens exceptions besides transitions (bookings, changes, estimates, distances, reasons), and what settles them.
+"""Exceptions opened outside transitions (bookings, changes, estimates, distances, reasons), and their resolution.
 
-Timers are not among them.
+Time-based exceptions are not included.
 """
 
 import datetime as dt
@@ -38,7 +38,7 @@ def rider(hospital: Facility) -> Rider:
 
 
 def only(ride: Ride) -> tuple[str, str, str, dict[str, Any]]:
-    """The one exception of a ride: type, severity, rule and details."""
+    """Return the only exception of a ride: type, severity, rule and details."""
     found = RideException.objects.get(ride=ride)
     return found.type, found.severity, found.detected_by, found.details
 
@@ -48,7 +48,7 @@ def say(ride: Ride, status: RideStatus, by: Principal, *, at: dt.datetime = AT, 
 
 
 def place(meters: int, *, of: dict[str, Any]) -> Place:
-    """A place so far north of a stop."""
+    """Return a place this far north of a stop."""
     return Place(Decimal(str(round(of["lat"] + meters / 111_195, 6))), Decimal(str(of["lng"])))
 
 
@@ -64,7 +64,7 @@ def test_ride_that_is_booked_beside_another_waits_for_a_decision(
     assert events_of(second) == ["ride.scheduled", "ride.exception"]
     assert exceptions_of(first) == []
     say(second, RideStatus.CANCELLED, dispatcher, at=NOW, reason_code="duplicate")
-    assert RideException.objects.get().status == "open"  # a person closes it
+    assert RideException.objects.get().status == "open"  # a person resolves it
 
 
 def test_allowed_duplicate_without_overlap_opens_no_exception(

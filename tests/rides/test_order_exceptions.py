@@ -1,4 +1,4 @@
-"""Exceptions of standing orders: the same desk as those of rides, with events of their own."""
+"""Exceptions of standing orders: on the same desk as those of rides, with separate events."""
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +41,7 @@ def opened(facility: Facility, type_: ExceptionType = CONFLICT, **given: Any) ->
 
 
 def told() -> list[tuple[str, int, str]]:
-    """The events there are, with their sequence and the status of the exception that they tell of."""
+    """Return the events, with their sequence and the status of their exception."""
     rows = Event.objects.order_by("pk").values_list("type", "sequence", "data")
     return [(type_, sequence, data["exception"]["status"]) for type_, sequence, data in rows]
 
@@ -163,7 +163,7 @@ def test_list_and_record_name_the_order(count: int, api: TokenClient, django_ass
     RideException.objects.exclude(pk__in=[one.pk for one in ours[:count]]).delete()
     opened(hospital, order=UUID(int=1))
 
-    with django_assert_num_queries(3):  # the token, the page, the trail
+    with django_assert_num_queries(3):  # the token, the page, the audit entry
         listed = api.get(f"/api/ride-exceptions?standingOrderId={ORDER}").json()["data"]
 
     assert {row["id"] for row in listed} == {str(one.pk) for one in ours[:count]}

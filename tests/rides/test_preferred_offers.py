@@ -1,4 +1,4 @@
-"""The first step of the ladder: whom a rider prefers is asked at once, each of them once."""
+"""First step of the ladder: preferred drivers get an offer at once, each of them once."""
 
 import datetime as dt
 from typing import Any

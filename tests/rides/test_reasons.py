@@ -1,4 +1,4 @@
-"""Timing and fault of endings."""
+"""Timing and fault of outcomes."""
 
 import datetime as dt
 

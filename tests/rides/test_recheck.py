@@ -1,4 +1,4 @@
-"""A changed ride looks at its driver and vehicle again: what opens, and how bad it is."""
+"""A changed ride checks its driver and vehicle again: opened exceptions and their severity."""
 
 import datetime as dt
 from typing import Any
@@ -104,7 +104,7 @@ def test_a_lapse_of_a_ride_that_has_ended_stays_as_it_was() -> None:
 
 
 def _lapsed(by: Principal) -> Ride:
-    """A ride in two days whose driver's credentials expire before, as its amendment found."""
+    """A ride in two days whose driver's credentials expire before, as its amendment detected."""
     ride: Ride = factories.RideFactory.create(companions={})
     factories.put_driver_on(ride)
     Credential.objects.update(expires_on=dt.date(2026, 11, 20))

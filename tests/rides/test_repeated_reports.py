@@ -1,4 +1,4 @@
-"""What reports repeat, date back or follow up: batches sent again, attempts to reach the rider, endings, the trail."""
+"""Repeated, backdated and follow-up reports: batches sent again, contact attempts, outcomes, audit trail."""
 
 import datetime as dt
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""What a ride that is moved is asked, and what it may not do."""
+"""Checks and limits of moving a ride."""
 
 import datetime as dt
 from typing import Any
@@ -111,7 +111,7 @@ def test_conflict_of_the_driver_is_listed_and_may_be_overridden(ride: Ride, disp
     amend(ride, dispatcher, pickup_at=other.pickup_at, override=WEATHER)
     assert Event.objects.get(subject_id=ride.pk, sequence=2).data["overridden"] == ["SCHEDULE_CONFLICT"]
 
-    amend(ride, dispatcher, pickup_at=other.pickup_at + dt.timedelta(minutes=1))  # the same conflict, known by now
+    amend(ride, dispatcher, pickup_at=other.pickup_at + dt.timedelta(minutes=1))  # the same conflict, already known
 
 
 def test_every_soft_rule_is_listed_at_once(ride: Ride, dispatcher: Principal) -> None:

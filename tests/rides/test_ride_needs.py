@@ -1,4 +1,4 @@
-"""How long a ride keeps its driver and vehicle: the drive, and getting in and out at both doors."""
+"""Time that a ride occupies its driver and vehicle: the drive, boarding and leaving."""
 
 import datetime as dt
 from typing import Any
@@ -14,7 +14,7 @@ from tests.rides.rides_in import BOARDED, ride_in
 pytestmark = pytest.mark.django_db
 
 MINUTE = dt.timedelta(minutes=1)
-# The rider's own minutes: 8 to get in, 9 to get out.
+# The rider's own minutes: 8 to board, 9 to leave.
 SLOW = {"mobility": "wheelchair", "loadMinutes": 8, "unloadMinutes": 9}
 
 

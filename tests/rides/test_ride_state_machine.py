@@ -1,12 +1,12 @@
-"""Random lives of rides through the services, against a model in plain Python.
+"""Random histories of rides through the services, compared to a model in plain Python.
 
-The model knows the table of the design as text and keeps, for each ride, its status, driver and version, the statuses
-it went through, and how often it was changed and read.  After every step: one accepted assignment at most, no driver
-and no vehicle on two rides at once without an override, histories that are legal, dense and those of the model, an
-event for every version, exactly one audit row for every accepted write and every read, and counts that agree.
+The model has the table of the design as text and stores, for each ride, its status, driver and version, its past
+statuses, and the number of changes and reads.  After every step: at most one accepted assignment, no driver and no
+vehicle on two rides at once without an override, histories that are legal, gapless and those of the model, an event for
+every version, exactly one audit entry for every accepted write and every read, and equal counts.
 
-All lives are led in one world, each in a savepoint that is undone after it, and one statement reads all that is asked
-of the rows after a step.
+All histories run in one data set, each in a savepoint that is rolled back after it, and one statement reads all the
+required data of the rows after a step.
 """
 
 import datetime as dt
@@ -69,7 +69,7 @@ ROWS = """
 
 @dataclass
 class Known:
-    """What the model believes of a ride."""
+    """State of a ride in the model."""
 
     status: str
     driver: UUID | None
@@ -77,7 +77,7 @@ class Known:
 
 
 class RideRecord(NamedTuple):
-    """What the tables hold of a ride, read past the code that is tested."""
+    """State of a ride in the tables, read without the code under test."""
 
     id: UUID
     status: str
@@ -86,7 +86,7 @@ class RideRecord(NamedTuple):
     version: int
     open_exception_count: int
     unsettled: int
-    accepted: list[str]  # the drivers of its accepted assignments
+    accepted: list[str]  # drivers of its accepted assignments
     events: list[tuple[int, str, str]]  # sequence, type, status
     trail: list[tuple[str, list[str]]]  # action, riders
 
@@ -98,9 +98,9 @@ def rows_of_all_rides() -> list[RideRecord]:
 
 
 class World:
-    """Who takes part in every life, made once: people, and two rides that have their drivers.
+    """Data shared by all histories, created once: users, and two rides that have their drivers.
 
-    The road is longer than chance goes in a few steps from a booking.
+    Random steps from a booking rarely reach a drive within a few steps.
     """
 
     def __init__(self) -> None:
@@ -130,9 +130,9 @@ class RideLives(RuleBasedStateMachine):
         self.by = self.world.by
         self.now = factories.NOW
         self.known: dict[UUID, Known] = {}
-        self.paths: dict[UUID, list[str]] = {}  # the statuses that each ride went through
+        self.paths: dict[UUID, list[str]] = {}  # past statuses of each ride
         self.rider_of: dict[UUID, UUID] = {}
-        # Rides that may stand beside others: somebody overrode it, or the rider said when they were ready.
+        # Rides that may overlap others: by an override, or because the rider chose the time.
         self.excused: set[UUID] = set()
         self.trail: Counter[tuple[UUID, str]] = Counter()  # (ride, "write" or "read")
         self.savepoint = transaction.savepoint()
@@ -141,7 +141,7 @@ class RideLives(RuleBasedStateMachine):
         transaction.savepoint_rollback(self.savepoint)
 
     def _attempt(self, call: Any) -> bool:
-        """Make one call; a refusal leaves every ride as the model knows it, as `model_and_rows_agree` asks next."""
+        """Make one call; a refusal leaves every ride as in the model, which `model_and_rows_agree` checks next."""
         try:
             call()
         except DomainError:
@@ -168,7 +168,7 @@ class RideLives(RuleBasedStateMachine):
             self.trail[ride.pk, "write"] = 2
         return multiple(*self.known)
 
-    # Few rides, close together: each lives longer, and they get into each other's way.
+    # Few rides, close together: each has a longer history, and they conflict.
     @precondition(lambda self: len(self.known) < 4)
     @rule(target=rides, rider=st.integers(0, 2), hours=st.integers(1, 6), waits=st.booleans())
     def book(self, rider: int, hours: int, waits: bool) -> UUID:
@@ -205,7 +205,7 @@ class RideLives(RuleBasedStateMachine):
             after = self._learn(ride_id)
             assert after.driver == driver.pk
             if after.version == before.version:
-                return  # they were on it already: nobody is asked again
+                return  # already assigned: there is no second check
             assert after.status == ("in_progress" if before.status == "in_progress" else "assigned")
             if override:
                 self.excused.add(ride_id)
@@ -214,7 +214,7 @@ class RideLives(RuleBasedStateMachine):
 
     @rule(ride_id=rides, pick=st.integers(0, 9), way=st.sampled_from(["onward", "onward", "designed", "any"]))
     def report(self, ride_id: UUID, pick: int, way: str) -> None:
-        """Report some status; mostly one that the design has from here, for chance alone never gets far on the road."""
+        """Report a status, mostly one that is permitted from here: random statuses rarely get far."""
         before = self.known[ride_id]
         designed = sorted(target for source, target in STEPS if source == before.status)
         possible = {"onward": [ONWARD.get(before.status, "")], "designed": designed, "any": sorted(RideStatus.values)}
@@ -250,7 +250,7 @@ class RideLives(RuleBasedStateMachine):
 
     @rule(ride_id=rides)
     def read(self, ride_id: UUID) -> None:
-        caches["throttles"].clear()  # time stands still, and nothing refills them
+        caches["throttles"].clear()  # time is stopped, so that limits do not refill
         response = self.world.reader.get(f"/api/rides/{ride_id}")
 
         shown, known = response.json(), self.known[ride_id]

@@ -1,4 +1,4 @@
-"""Booking in sets: the rows are those of booking one by one, for a number of queries that does not grow."""
+"""Bulk booking: the rows equal those of single bookings, with a constant number of queries."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from tests.locks import wait_until_somebody_waits
 from tests.rides.drafts import HOME, dialysis, draft
 from tests.rides.sets import DAY, HOUR, book_set, booked_ids, both_ways, course_of, day_of, later
 
-OFFSETS = (0, 1, 9, 33, 120)  # the last one lies behind the change of clocks in spring
+OFFSETS = (0, 1, 9, 33, 120)  # the last one is after the clock change in spring
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def rider(hospital: Facility) -> Rider:
 
 
 def rows() -> dict[str, list[dict[str, Any]]]:
-    """Every column of what is written, sealed ones opened; ids of trips, rides, events, exceptions by their order."""
+    """Return every written column, encrypted ones decrypted; ids of trips, rides, events, exceptions become indexes."""
     found: dict[str, list[dict[str, Any]]] = {
         "trips": [dict(row) for row in Trip.objects.order_by("pk").values()],
         "rides": [_opened(ride) for ride in Ride.objects.order_by("pk")],
@@ -40,7 +40,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
         "events": [dict(row) for row in Event.objects.order_by("subject_id", "sequence").values()],
     }
     for event in found["events"]:
-        del event["recorded_at"]  # by the database's clock
+        del event["recorded_at"]  # set by the database's clock
     numbers = {str(row["id"]): f"{kind} {number}" for kind, many in found.items() for number, row in enumerate(many)}
     return {kind: [_numbered(row, numbers) for row in many] for kind, many in found.items()}
 
@@ -60,7 +60,7 @@ def _numbered(value: Any, numbers: dict[str, str]) -> Any:
 
 
 def one_by_one(drafts: Iterable[RideDraft], by: Principal) -> dict[str, list[dict[str, Any]]]:
-    """The rows of booking each draft for itself; none of them stays."""
+    """Return the rows of booking each draft separately; rolled back."""
     with transaction.atomic():
         for asked in drafts:
             booking.book(draft=asked, by=by, at=factories.NOW)
@@ -70,7 +70,7 @@ def one_by_one(drafts: Iterable[RideDraft], by: Principal) -> dict[str, list[dic
 
 
 def standing_dialysis(hospital: Facility, rider: Rider) -> RideDraft:
-    """There by appointment, back by wheelchair on call; doors with codes, and an authorization that ends between."""
+    """Outbound by appointment, wheelchair return on call; access codes, and an authorization that expires."""
     factories.AccommodationProfileFactory.create(rider=rider, number=4, return_mobility="wheelchair")
     door = factories.EntranceFactory.create(facility=hospital)
     payer = factories.PayerFactory.create(authorization_required=True)
@@ -94,7 +94,7 @@ def standing_dialysis(hospital: Facility, rider: Rider) -> RideDraft:
 
 
 def reviewed(hospital: Facility, rider: Rider) -> RideDraft:
-    """Asked of a facility that looks at every booking when it is open."""
+    """Requested at a facility that reviews every booking during its opening hours."""
     Facility.objects.update(
         booking_policy=BookingPolicy.REVIEW, hours=[{"days": ["mon"], "opens": "08:00", "closes": "17:00"}]
     )
@@ -102,18 +102,18 @@ def reviewed(hospital: Facility, rider: Rider) -> RideDraft:
 
 
 def short_notice(hospital: Facility, rider: Rider) -> RideDraft:
-    """Nearer than the lead time on the first day alone."""
+    """Less than the lead time ahead, on the first day only."""
     Facility.objects.update(lead_time_minutes=24 * 60)
     return draft(hospital, rider)
 
 
 def too_late(hospital: Facility, rider: Rider) -> RideDraft:
-    """Bound to come too late from the start; a chair would be lost."""
+    """Late from the start; the chair would be lost."""
     return dialysis(hospital, rider, appointment_at=factories.PICKUP + dt.timedelta(minutes=1), return_leg=ReturnLeg())
 
 
 def going_home(hospital: Facility, rider: Rider) -> RideDraft:
-    """A discharge whose receiving side takes nobody in after the first day."""
+    """A discharge whose receiving party accepts no patients after the first day."""
     details = {
         "unit": "4 West",
         "unitPhone": "+13125550140",
@@ -125,7 +125,7 @@ def going_home(hospital: Facility, rider: Rider) -> RideDraft:
 
 
 def nowhere_known(hospital: Facility, rider: Rider) -> RideDraft:
-    """To a place without coordinates, allowed beside whatever there is."""
+    """To a place without coordinates, permitted despite conflicts."""
     factories.RideFactory.create(facility=hospital, rider=rider)
     return draft(
         hospital,
@@ -279,7 +279,7 @@ def test_queries_do_not_grow_with_riders_and_days(hospital: Facility, planner: P
             booked = booked_ids(recurring_booking.book_days(days, by=planner, at=factories.NOW))
         counted[len(booked)] = len(queries)
 
-    # Riders, facilities, payers, vehicles that fit; rides in the way; trips, rides, events.
+    # Riders, facilities, payers, suitable vehicles; conflicting rides; trips, rides, events.
     assert counted == {2: 8, 84: 8}
 
 

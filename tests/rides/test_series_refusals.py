@@ -1,4 +1,4 @@
-"""What booking in sets refuses: a day as a whole, for the reasons for which booking refuses one ride."""
+"""Refusals of bulk booking: whole days, for the reasons that refuse a single booking."""
 
 import datetime as dt
 from dataclasses import replace

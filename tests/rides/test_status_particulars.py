@@ -1,4 +1,4 @@
-"""Particulars of the status call: what it refuses, what it takes as said, and what it leaves for later."""
+"""Details of the status call: refused data, data taken as reported, and data that may follow later."""
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db
 
 
 def refusal_of(ride: Ride, kind: type[DomainError], by: Principal, /, status: RideStatus, **said: Any) -> DomainError:
-    """Report a status that is refused, and see that nothing came of it."""
+    """Report a status that is refused, and check that nothing changed."""
     before = traces(ride)
     with pytest.raises(kind) as refusal:
         service.change_status(ride_id=ride.pk, report=report_to(status, **said), by=by, at=AT)

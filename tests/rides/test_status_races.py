@@ -1,4 +1,4 @@
-"""Many writers on the same rides at once.  Every accepted change is one event, and histories stay legal.
+"""Many concurrent writers on the same rides.  Every accepted change is one event, and histories stay legal.
 
 32,000 attempts every night, 3,200 before each commit.
 """
@@ -26,7 +26,7 @@ from tests.tiers import sized
 
 WRITERS = 8
 RIDES = 12
-ATTEMPTS = 80  # of each writer
+ATTEMPTS = 80  # per writer
 ROUNDS = sized(short=5, nightly=50)
 LEGAL = {(row.source, row.target) for row in TRANSITIONS if row.source is not None}
 WANTED = [
@@ -40,7 +40,7 @@ WANTED = [
 
 
 def attempt_at_random(seed: int, rides: list[UUID]) -> Counter[str]:
-    """Report random statuses on random rides; count what became of them."""
+    """Report random statuses on random rides; count the results."""
     choose = random.Random(seed)
     outcomes: Counter[str] = Counter()
     try:
@@ -73,7 +73,7 @@ def race() -> tuple[Counter[str], list[UUID]]:
 
 
 def illegal_histories(rides: list[UUID]) -> list[Any]:
-    """Replay the events of each ride; answer every step the table does not know and every gap."""
+    """Replay the events of each ride; return every transition that the table does not contain and every gap."""
     wrong: list[Any] = []
     for ride_id in rides:
         version, status = 1, "assigned"
@@ -106,7 +106,7 @@ def test_concurrent_reports_leave_legal_histories() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_without_the_row_lock_the_race_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: two who read the row unlocked, both before either writes."""
+    """Control: two sessions read the unlocked row, both before either writes."""
     ride, both_have_read = ride_in(RideStatus.ASSIGNED), threading.Barrier(2, timeout=60)
 
     def unlocked(ride_id: UUID, by: Principal, *, expected_version: int | None = None) -> Ride:

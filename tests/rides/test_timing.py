@@ -1,4 +1,4 @@
-"""When a ride is due, on ordinary days and on both change-over days."""
+"""Due times of a ride, on ordinary days and on both days of a clock change."""
 
 import datetime as dt
 from zoneinfo import ZoneInfo

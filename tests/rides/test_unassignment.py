@@ -1,4 +1,4 @@
-"""Taking a driver off: when, why, and what it opens."""
+"""Unassignment: times, reasons, and the exceptions that it opens."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""The rules of the clock, each at its boundary: a second before, at it, a second after."""
+"""Time-based exception rules, each at its boundary: a second before, at it, a second after."""
 
 import datetime as dt
 from typing import Any
@@ -21,7 +21,7 @@ X = ExceptionType
 
 
 def found(facts: Facts, at: dt.datetime, *, by: Terms | None = None) -> dict[str, tuple[str, int]]:
-    """What stands at a moment: severity and level by type."""
+    """Return the open exceptions at an instant: severity and level by type."""
     outlook = evaluate(facts, by or terms(), at)
     return {type_.value: (one.severity.value, one.level) for type_, one in outlook.findings.items()}
 
@@ -29,7 +29,7 @@ def found(facts: Facts, at: dt.datetime, *, by: Terms | None = None) -> dict[str
 def at_boundary(
     facts: Facts, type_: str, moment: dt.datetime, *, past: bool, by: Terms | None = None
 ) -> tuple[Any, Any]:
-    """What stands of a type before a moment and from it on; `past`: it is not enough that the moment has come."""
+    """Return the exception of a type before an instant and from it on; `past`: it opens only after the instant."""
     before = [found(facts, when, by=by).get(type_) for when in (moment - SECOND, moment - MINUTE)]
     here, after = (found(facts, when, by=by).get(type_) for when in (moment, moment + SECOND))
     assert before[0] == before[1]
@@ -42,7 +42,7 @@ def at_boundary(
 INFO, WARNING, CRITICAL = "info", "warning", "critical"
 
 
-# Each row: a ride, a type, a moment, whether it has to be past it, and what stands before and after.
+# Each row: a ride, a type, an instant, whether it opens only after it, and the exception before and after.
 BOUNDARIES: dict[str, tuple[Facts, str, dt.datetime, bool, Any, Any]] = {
     "late, not arrived": (
         ride("assigned"), "late_pickup", NOON + 15 * MINUTE, True, None, (WARNING, 1),
@@ -213,7 +213,7 @@ def test_unreleased_leg_is_flagged_before_its_facility_closes(moment: dt.datetim
 @pytest.mark.parametrize(
     ("day", "utc_hour"),
     [
-        (dt.date(2026, 3, 7), 23), (dt.date(2026, 3, 8), 22),  # spring: the clock has jumped by then
+        (dt.date(2026, 3, 7), 23), (dt.date(2026, 3, 8), 22),  # spring: the clock has changed by then
         (dt.date(2026, 10, 31), 22), (dt.date(2026, 11, 1), 23),  # autumn
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What holds of the rules of the clock for any ride, whatever a place of care has agreed on."""
+"""Properties of the time-based exception rules for any ride and any facility settings."""
 
 import datetime as dt
 from typing import Any
@@ -24,7 +24,7 @@ maybe = st.none() | moments
 
 @st.composite
 def rides(draw: st.DrawFn) -> Facts:
-    """Rides as they come, with the order of their moments that the database asks for."""
+    """Draw rides, with their times in the order that the database requires."""
     status = draw(st.sampled_from(RideStatus.values))
     road = sorted(draw(st.lists(moments, min_size=5, max_size=5)))
     reached = {"en_route": 1, "arrived": 2, "in_progress": 3, "completed": 5}.get(status, 0)

@@ -1,4 +1,4 @@
-"""Looks at many rides: settings of facilities that change, what a look costs, and rides that cannot be judged."""
+"""Evaluation of many rides: changed facility settings, number of queries, and rides whose evaluation fails."""
 
 import datetime as dt
 from typing import Any
@@ -66,7 +66,7 @@ def test_other_ladder_reaches_rides_that_wait(hospital: Facility) -> None:
     hospital.save()
     ride = released(facility=hospital)
     tick(NOW)
-    assert fresh(ride).next_check_at == NOW + 30 * MINUTE  # half of the response
+    assert fresh(ride).next_check_at == NOW + 30 * MINUTE  # half of the response time
 
     EscalationPolicy.objects.update(step_minutes=[0, 1, 2, 3, 4])
     tick(NOW + MINUTE)
@@ -79,7 +79,7 @@ def test_nothing_is_read_of_rides_while_no_setting_has_changed(
 ) -> None:
     tick(NOW)
 
-    with django_assert_num_queries(2 * 3):  # the digests, what is due; each in a savepoint
+    with django_assert_num_queries(2 * 3):  # the digests, the due rides; each in a savepoint
         assert tick(NOW) == 0
 
 
@@ -87,7 +87,7 @@ def test_settings_change_on_locked_ride_is_applied_later(hospital: Facility, mon
     ride = released(facility=hospital, status=RideStatus.ASSIGNED)
     tick(NOW)
     Facility.objects.update(will_call_response_minutes=20)
-    # As if somebody else had it locked.
+    # As if another session had it locked.
     monkeypatch.setattr(
         exception_monitor,
         "_REACH",

@@ -1,4 +1,4 @@
-"""Riders who said ready, riders nobody released, and later legs, as the clock sees them."""
+"""Exception rules of released riders, unreleased will-calls, and later legs."""
 
 import datetime as dt
 from typing import Any
@@ -156,7 +156,7 @@ def test_what_the_ladder_tells_comes_to_inboxes_within_reach(role: UserRole, hos
 
 
 def waiting_return(hospital: Facility, rider: Rider, by: Principal) -> tuple[Ride, Ride]:
-    """A way to dialysis and the will-call way back."""
+    """A ride to dialysis and its will-call return."""
     asked = dialysis(hospital, rider, return_leg=ReturnLeg(pickup_at=PICKUP + 6 * HOUR))
     booked = booking.book(draft=asked, by=by, at=NOW)
     assert booked.return_ride is not None
@@ -164,7 +164,7 @@ def waiting_return(hospital: Facility, rider: Rider, by: Principal) -> tuple[Rid
 
 
 def deliver(ride: Ride) -> None:
-    """Let the way there have been driven."""
+    """Complete the outbound leg."""
     factories.put_driver_on(ride)
     moments = dict.fromkeys(("departed_at", "arrived_pickup_at", "boarded_at", "arrived_dropoff_at"), PICKUP)
     Ride.objects.filter(pk=ride.pk).update(

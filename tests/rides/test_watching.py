@@ -1,4 +1,4 @@
-"""What the clock does to rides in the database: opens, raises, settles, and looks again at the right time."""
+"""Effects of the exception monitor in the database: opened, raised and resolved exceptions, and the next check time."""
 
 import datetime as dt
 
@@ -141,7 +141,7 @@ def test_ride_that_is_moved_is_late_no_more(dispatcher: Principal, hospital: Fac
     assert standing(ride) == {"unassigned_at_risk": "warning"}
     row = RideException.objects.get(type="unassigned_at_risk")
     assert (row.escalation_level, row.due_at) == (2, PICKUP + 18 * HOUR)
-    # What has become less of a matter asks nobody to act.
+    # A lower severity requires no action.
     assert events_of(ride)[-3:] == ["ride.rescheduled", "ride.exception_resolved", "ride.exception_noted"]
 
 
@@ -175,7 +175,9 @@ def test_resolved_exception_reopens_on_next_occurrence(dispatcher: Principal) ->
     tick(PICKUP - 40 * MINUTE)
     assert standing(ride) == {}
 
-    Ride.objects.filter(pk=ride.pk).update(status_changed_at=PICKUP - 30 * MINUTE, next_check_at=NOW)  # given back
+    Ride.objects.filter(pk=ride.pk).update(
+        status_changed_at=PICKUP - 30 * MINUTE, next_check_at=NOW
+    )  # given back by the driver
     tick(PICKUP - 30 * MINUTE)
 
     assert standing(ride) == {"unassigned_at_risk": "critical"}

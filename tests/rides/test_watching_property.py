@@ -1,8 +1,8 @@
-"""Whatever order changes and looks come in, what is open is what the pure rules say of the present facts.
+"""In any order of changes and evaluations, the open exceptions are those of the pure rules for the present facts.
 
-Lives are led through the services, with people who close and claim, facilities that change their settings, and looks at
-any moment.  After every step: a ride that differs from what the rules say is due; one that is not due agrees with them,
-and is looked at again no later than they ask for.  After every look: all of them agree.
+Histories run through the services, with users who resolve and claim, facilities that change their settings, and
+evaluations at any time.  After every step: a ride that differs from the rules is due; a ride that is not due agrees
+with them, and is evaluated again no later than they require.  After every evaluation: all of them agree.
 """
 
 import datetime as dt
@@ -55,7 +55,7 @@ CLOCKED: Final = frozenset(type_ for type_ in ExceptionType if settles(type_, "s
 
 
 class World:
-    """People, a hospital and one crew; rides come and go."""
+    """Users, a hospital and one crew; rides are created and removed."""
 
     def __init__(self) -> None:
         self.by: Principal = system("clock-test")
@@ -68,7 +68,7 @@ class World:
 
 
 class Life:
-    """One run: the moment, and what may happen next."""
+    """One run: the current instant, and the possible next steps."""
 
     def __init__(self, world: World) -> None:
         self.world, self.by, self.now = world, world.by, NOW
@@ -175,7 +175,7 @@ class Life:
             exceptions.acknowledge(exception_id=found[number % len(found)].pk, by=self.by, at=self.now)
 
     def settle_otherwise(self, number: int) -> None:
-        """Change what a facility has agreed on; rides hear of it with the next look."""
+        """Change the settings of a facility; its rides follow at the next evaluation."""
         columns: list[dict[str, Any]] = [
             {"will_call_response_minutes": 10 + number % 90},
             {"no_show_wait_minutes": number % 20},
@@ -204,7 +204,7 @@ def outlook_of(ride: Ride, at: dt.datetime) -> Outlook:
 
 
 def differences(ride: Ride, at: dt.datetime) -> list[str]:
-    """What is open and should not be, or the other way round."""
+    """Return exceptions that are open without reason, and missing ones."""
     findings = {type_.value: finding for type_, finding in outlook_of(ride, at).findings.items()}
     unsettled = dict(RideException.objects.unsettled().filter(ride=ride).values_list("type", "severity"))
     aside = list(RideException.objects.filter(ride=ride, closed_by_hand=True).values_list("type", "resolved_at"))
@@ -263,13 +263,13 @@ def test_what_is_open_is_what_the_rules_say() -> None:
 
     lead()
 
-    assert set(taken) == {step.__name__ for step in STEPS}  # none of them is refused always
+    assert set(taken) == {step.__name__ for step in STEPS}  # every step succeeds at least once
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("door", ["booking", "series", "status"])
 def test_change_that_says_nothing_of_the_clock_is_found_out(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: with the instant left out at one of the places that write rides, they are looked at too late."""
+    """Control: if one writer of rides omits the next check time, rides are evaluated too late."""
     never = NOW + 9000 * HOUR
     if door == "series":
         monkeypatch.setattr(recurring_booking._Set, "_next_check_at", lambda *_: never)

@@ -1,4 +1,4 @@
-"""Many workers look at the same rides at once, one is killed in the middle, a person is at it too: each thing once."""
+"""Many workers evaluate the same rides, one is killed, a user acts at the same time: each exception opens once."""
 
 import datetime as dt
 import threading
@@ -72,7 +72,7 @@ def test_many_workers_open_each_exception_once(
 def test_without_the_lock_two_workers_take_the_same_rides(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The control: the second one is stopped by the database, whose constraints stand behind the lock."""
+    """Control: the second worker is stopped only by the constraints of the database."""
     ride_in(RideStatus.ASSIGNED)
     both_have_read = threading.Barrier(2, timeout=60)
     lock_due = monitored_rides.lock_due
@@ -98,7 +98,7 @@ def test_ladder_is_told_once_by_many_workers() -> None:
 
 
 class Killed(BaseException):
-    """What a worker that is killed does not live to handle."""
+    """Not handled: represents the kill of a worker."""
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def test_worker_that_is_killed_in_the_middle_has_written_nothing(name: str, monk
 
 
 def test_set_that_is_not_one_transaction_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: without the transaction, a worker that is killed leaves a ride counting what was never opened."""
+    """Control: without the transaction, a killed worker leaves a ride that counts exceptions that were never opened."""
     ride = ride_in(RideStatus.ASSIGNED)
     torn = exception_monitor._look_at_due.__wrapped__  # type: ignore[attr-defined]  # missing in the stubs
     monkeypatch.setattr(exception_monitor, "_look_at_due", torn)
@@ -170,6 +170,6 @@ def test_person_who_closes_it_and_a_look_do_not_undo_each_other() -> None:
     row = Ride.objects.get(pk=ride.pk)
     assert events == list(range(2, row.version + 1))
     unsettled = list(RideException.objects.unsettled().values_list("severity", flat=True))
-    # Closed first: it opens anew, for it has become critical since.  Raised first: what was closed is the critical one.
+    # Resolved first: it opens again, because it has become critical.  Raised first: the resolved one is critical.
     assert unsettled in (["critical"], [])
     assert row.open_exception_count == len(unsettled)

@@ -1,4 +1,4 @@
-"""The way back from dialysis moves along when the way there came late."""
+"""The return trip from dialysis is rescheduled if the outbound leg was late."""
 
 import datetime as dt
 from typing import Any
@@ -20,13 +20,13 @@ from tests.rides.status_calls import report_to
 pytestmark = pytest.mark.django_db
 
 CHAIR = factories.PICKUP + dt.timedelta(minutes=30)
-PLANNED = CHAIR + dt.timedelta(minutes=240)  # 210 on the machine, 30 to come off it
+PLANNED = CHAIR + dt.timedelta(minutes=240)  # 210 of treatment, 30 until the rider is ready
 MINUTE = dt.timedelta(minutes=1)
 WILL_CALL = {"will_call": True, "pickup_time_kind": "estimated", "will_call_expires_at": PLANNED + 300 * MINUTE}
 
 
 def _journey(*, will_call: bool = True, **back: Any) -> tuple[Ride, Ride]:
-    """A rider on board to the chair, and the way back."""
+    """Return a rider on board to the chair, and the return leg."""
     there = ride_in(
         RideStatus.IN_PROGRESS,
         leg_type="outbound",

@@ -1,4 +1,4 @@
-"""Release, and taking it back."""
+"""Release of will-call rides, and its withdrawal."""
 
 import datetime as dt
 from typing import Any
@@ -153,7 +153,7 @@ def test_outsider_cannot_release(outsider: Principal) -> None:
 
 
 def on_the_road_at(crew: tuple[Driver, Vehicle], pickup_at: dt.datetime, by: Principal, **columns: Any) -> Ride:
-    """Give a crew a ride of an hour or so."""
+    """Assign a crew to a ride of about an hour."""
     ride = factories.RideFactory.create(
         pickup_at=pickup_at,
         window_starts_at=pickup_at,

@@ -1,4 +1,4 @@
-"""What a change of a ride leaves behind: to see that it is all there, or that a refusal left nothing."""
+"""Rows that a change of a ride writes: to check that all are there, or that a refusal left none."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from apps.rides.models import Assignment, Milestone, Ride, RideException
 
 
 def everything() -> dict[str, Any]:
-    """All that an assignment could change."""
+    """Return everything that an assignment could change."""
     return {
         "rides": list(Ride.objects.order_by("pk").values()),
         "assignments": list(Assignment.objects.order_by("pk").values()),

@@ -1,4 +1,4 @@
-"""Facts and terms for tests of the rules of the clock, to vary."""
+"""Facts and terms for tests of the exception rules, to vary."""
 
 import datetime as dt
 from typing import Any
@@ -13,7 +13,7 @@ EXPIRES = dt.datetime(2026, 11, 21, 5, 59, tzinfo=dt.UTC)  # 23:59
 
 
 def ride(status: str = "scheduled", **changes: Any) -> Facts:
-    """A firm ride at noon, asked for a week before."""
+    """A firm ride at noon, requested a week before."""
     facts = Facts(
         status=status,
         status_changed_at=NOON - 168 * HOUR,
@@ -46,7 +46,7 @@ def ride(status: str = "scheduled", **changes: Any) -> Facts:
 
 
 def will_call(status: str = "scheduled", **changes: Any) -> Facts:
-    """A will-call leg that is given up at 23:59 in Chicago; `ready_at` releases it, with an hour promised."""
+    """A will-call leg that expires at 23:59 in Chicago; `ready_at` releases it, with a promised hour."""
     ready_at = changes.get("ready_at")
     promised = None if ready_at is None else ready_at + 60 * MINUTE
     given_up: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A task that leaves a file behind: proof that it travelled through a broker to a worker."""
+"""Task that writes a file: proof that it was sent through a broker to a worker."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from config.celery import app
 
 @app.task(name="tests.prove")
 def prove(path: str) -> None:
-    """Write the number of the worker's process into `path`, in one step."""
+    """Write the worker's process id to `path`, atomically."""
     fresh = Path(path).with_suffix(".new")
     fresh.write_text(str(os.getpid()))
     fresh.replace(path)

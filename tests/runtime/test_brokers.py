@@ -1,4 +1,4 @@
-"""One task through each broker: settings, transport, queue and worker as in production, nothing in between."""
+"""One task through each broker: settings, transport, queue and worker as in production, without mocks."""
 
 import os
 import signal
@@ -52,7 +52,7 @@ def test_task_travels_through_files(tmp_path: Path) -> None:
 
 
 def _prove(url: str, folder: Path) -> None:
-    """Send a task before the worker listens and one after it has been idle; both leave their file, from one worker."""
+    """Send a task before the worker listens and one after it has been idle; one worker writes both files."""
     queue = f"carelane-test-{uuid.uuid4().hex}"
     environment = os.environ | {"BROKER_URL": url, "LOG_LEVEL": "INFO"}
     try:

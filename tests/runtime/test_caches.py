@@ -1,4 +1,4 @@
-"""The cache of the settings, shared between processes: what one counts the next one sees."""
+"""The configured cache, shared between processes: counts of one process are visible to the next."""
 
 import os
 import socket

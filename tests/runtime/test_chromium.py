@@ -1,4 +1,4 @@
-"""Where the browser tests get Chromium from: what is there, else what the machine lets `make test` install."""
+"""Selection of Chromium for the browser tests: an installed one, else one that `make test` may install."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ BROWSER = "#!/bin/sh\necho Chromium 1\n"
 
 @pytest.fixture(autouse=True)
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have nothing but the programs of a folder, and no Chromium of Playwright's; give the folder."""
+    """Provide only the programs of a folder, and no Chromium of Playwright; yield the folder."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("CHROMIUM", "PLAYWRIGHT_BROWSERS_PATH"):

@@ -1,4 +1,4 @@
-"""How workers of deliveries are started, and how they end."""
+"""Start and end of delivery workers."""
 
 import re
 import threading
@@ -16,7 +16,7 @@ from tests.webhooks import made
     "name", ["deploy/compose.yaml", "deploy/systemd/carelane-deliveries.service", "docs/operations.md"]
 )
 def test_delivery_workers_are_threads_that_block_no_other(name: str) -> None:
-    """A process of its own would not be free for a new shift before its last answer has come."""
+    """A worker process would not be free for a new run before the last answer of its current run."""
     text = re.sub(r'[\[\],"]|\n +', " ", (ROOT / name).read_text())
     commands = [one for one in re.split(r"(?=celery )", text) if re.search(r"^celery .*--queues\s+\S*webhooks", one)]
 

@@ -1,4 +1,4 @@
-"""The shipped deployment, as far as it can be tried without containers: roles, checks, settings of the guide."""
+"""Shipped deployment, as far as it can be tested without containers: roles, checks, settings of the guide."""
 
 import os
 import re
@@ -64,7 +64,7 @@ def test_owner_migrates_and_the_service_role_owns_nothing(server: EmbeddedPostgr
     _check_history(server)
 
 
-# On empty tables no trigger fires: what is refused, the rights refuse.
+# On empty tables no trigger fires: the refusals come from the privileges.
 REFUSED_TO_THE_ROLE = [
     "UPDATE audit_auditentry SET actor = '' WHERE false",
     "DELETE FROM audit_auditentry WHERE false",
@@ -99,7 +99,7 @@ def _check_history(server: EmbeddedPostgres) -> None:
         for statement in REFUSED_TO_THE_ROLE:
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
                 session.execute(statement.encode())
-        session.execute("DELETE FROM events_event WHERE false")  # old ones that are no ride's history
+        session.execute("DELETE FROM events_event WHERE false")  # old events outside a ride's history
     with connected("carelane_owner") as session:
         for statement in REFUSED_TO_THE_OWNER:
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="append-only"):
@@ -178,7 +178,7 @@ def test_tasks_of_minutes_hold_no_worker_that_rides_wait_for() -> None:
 
 
 def _queue_of(service: dict[str, Any]) -> str:
-    """Name the queue that a service of the compose file works on; "" if it is no worker."""
+    """Return the queue of a service of the compose file; "" if it is not a worker."""
     command = service.get("command", [])
     return command[command.index("--queues") + 1] if "--queues" in command else ""
 
@@ -187,11 +187,11 @@ def test_files_lie_in_volumes_that_their_makers_may_write_to() -> None:
     compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
     image = (ROOT / "deploy" / "Containerfile").read_text()
     (folder,) = re.findall(r"^WORKDIR (.+)$", image, flags=re.MULTILINE)
-    # As settings have them where DOWNTIME_DIR and EXPORTS_DIR are not set.
+    # The defaults of settings without DOWNTIME_DIR and EXPORTS_DIR.
     packs, exports = f"{folder}/var/downtime", f"{folder}/var/exports"
     mounted = {_queue_of(one): one.get("volumes") for one in compose["services"].values() if _queue_of(one)}
 
-    # Exports are made by workers, at once by the web server too, fetched from it, and swept by another worker.
+    # Workers make exports, the web server makes immediate ones and serves files, another worker deletes them.
     assert mounted == {
         "carelane": [f"downtime:{packs}", f"exports:{exports}"],
         "exports": [f"exports:{exports}"],

@@ -106,7 +106,7 @@ def test_demo_mode_is_accepted_on_a_database_below_var(settings: LazySettings) -
 
 @pytest.fixture
 def role(db: None) -> Iterator[str]:
-    """A role that owns nothing; it goes with the test's transaction."""
+    """Role that owns nothing; dropped with the test's transaction."""
     with connection.cursor() as cursor:
         cursor.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier("carelane_check_app")))
     yield "carelane_check_app"

@@ -30,7 +30,7 @@ Make = Callable[[Path], EmbeddedPostgres]
 
 @pytest.fixture
 def make() -> Iterator[Make]:
-    """Makes servers that end with the test, and keeps what they say."""
+    """Create servers that end with the test, and collect their output."""
     made: list[EmbeddedPostgres] = []
 
     def factory(folder: Path) -> EmbeddedPostgres:

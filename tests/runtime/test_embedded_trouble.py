@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL in trouble: a server that hangs, folders of others, programs that nobody may run."""
+"""Failures of the embedded PostgreSQL: a server that hangs, foreign folders, programs that may not run."""
 
 import os
 import pwd
@@ -31,7 +31,7 @@ def server(tmp_path: Path, said: list[str]) -> Iterator[EmbeddedPostgres]:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Programs of our own making, in the place of PostgreSQL's; closed to everybody else."""
+    """Fake programs in place of PostgreSQL's; not accessible to other users."""
     folder = tmp_path / "wheel" / "bin"
     folder.mkdir(parents=True, mode=0o700)
     monkeypatch.setattr(embedded_postgres, "_programs", lambda: folder)
@@ -161,7 +161,7 @@ def test_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 def test_ordinary_user_runs_the_server_and_opens_nothing(
     server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
-    """As root who passes for somebody else, up to the start of the server."""
+    """As root that switches to another user, up to the start of the server."""
     server.folder.mkdir()
     os.chown(server.folder, NOBODY.pw_uid, NOBODY.pw_gid)
     monkeypatch.setattr(os, "geteuid", lambda: NOBODY.pw_uid)
@@ -181,7 +181,7 @@ def test_user_without_a_name_is_told_so(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a `useradd` of ours notes what it is asked for; until then the account does not exist, and we are root."""
+    """File in which a fake `useradd` records its arguments; until then the account does not exist, and we are root."""
     (tmp_path / "bin").mkdir()
     asked = tmp_path / "asked"
 

@@ -1,4 +1,4 @@
-"""What stands before everything: the installer, in a checkout of its own, says in one line why it cannot go on."""
+"""Installer in a separate checkout: one line says why it cannot continue."""
 
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ importlib.util.find_spec = lambda name, package=None: None if name == "ensurepip
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Copy what the installer reads; there is no .venv."""
+    """Copy the files that the installer reads; there is no .venv."""
     for part in ("lib/local_run/install.py", "requirements/base.txt"):
         (tmp_path / "checkout" / part).parent.mkdir(parents=True)
         shutil.copy(ROOT / part, tmp_path / "checkout" / part)

@@ -1,4 +1,4 @@
-"""The process of streams, as it is shipped: the same everywhere, and reached by its address alone."""
+"""Process of the streams, as shipped: the same in every deployment, and reached only by its address."""
 
 import re
 import shlex
@@ -34,7 +34,7 @@ def test_streams_have_a_process_of_their_own(name: str) -> None:
 
     assert command[0] == "config.asgi:application"
     assert command[command.index("--port") + 1] == "8001"
-    assert "--no-proxy-headers" in command  # the service counts its proxies by itself
+    assert "--no-proxy-headers" in command  # the service counts its proxies itself
 
 
 def test_proxy_sends_streams_and_nothing_else_to_that_process() -> None:

@@ -1,4 +1,4 @@
-"""What processes load before they are asked for anything."""
+"""Modules that processes load at startup."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ PROCESSES = {
 
 @pytest.mark.parametrize("process", PROCESSES)
 def test_large_libraries_are_loaded_by_who_needs_them(process: str) -> None:
-    """A dozen to fifty megabytes each, in every process, whatever it does."""
+    """A dozen to fifty megabytes each, in every process."""
     program = f"from tests import environment; {PROCESSES[process]}; import sys; print(*sorted(sys.modules))"
 
     output = subprocess.run(

@@ -1,4 +1,4 @@
-"""`make run` as a person meets it, in a folder of its own; what it starts is stopped by the signals people send."""
+"""`make run` as a user sees it, in a separate folder; started processes end on the usual signals."""
 
 import datetime as dt
 import json
@@ -76,7 +76,7 @@ class Service:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts runs in `tmp_path/var`, each ended with the test."""
+    """Start runs in `tmp_path/var`, each ended with the test."""
     begun: list[Service] = []
 
     def factory(port: int, command: tuple[str, ...] = COMMAND, **settings: str) -> Service:
@@ -98,7 +98,7 @@ def port() -> int:
 
 
 def _started_from(var: Path) -> list[str]:
-    """List the processes of a run: marked, or at work below its folder."""
+    """Return the processes of a run: marked, or working below its folder."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -149,7 +149,7 @@ def test_run_serves_delivers_and_leaves_nothing_behind(start: Start, port: int, 
 
 
 def _hear_of_a_ride(start: Start, service: Service, told: dict[str, Any]) -> None:
-    """Listen, book a ride, and be told of it within two minutes."""
+    """Listen, book a ride, and receive its event within two minutes."""
     began = time.monotonic()
     listener = start(service.port, (*COMMAND, "manage", "webhook_listen"))
     listener.until("webhook.test")

@@ -1,4 +1,4 @@
-"""Settings load in a process of their own: what an operator sees is the last line of that process."""
+"""Settings loaded in a separate process: the operator sees the last line of its output."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Texts of other languages are compiled at each start, where they are not yet."""
+"""Translations are compiled at each start, unless they are up to date."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from config import translations
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> tuple[Path, Path]:
-    """Texts in one language, and where they are compiled to."""
+    """Folders of the texts of one language, and of the compiled files."""
     texts = tmp_path / "locale" / "es" / "LC_MESSAGES" / "django.po"
     texts.parent.mkdir(parents=True)
     _write(texts, "Hola")
@@ -47,7 +47,7 @@ def test_missing_catalogue_is_compiled_and_a_current_one_left(folders: tuple[Pat
 
 @pytest.mark.parametrize("seconds", [-60, 60])
 def test_other_texts_are_compiled_be_they_older_or_newer(folders: tuple[Path, Path], seconds: int) -> None:
-    """As after going back to an earlier release."""
+    """For example after a return to an earlier release."""
     texts, compiled = folders
     translations.compile_all()
     _write(texts, "Buenas")

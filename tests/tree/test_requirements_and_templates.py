@@ -1,4 +1,4 @@
-"""Requirements are pinned and name no registry; templates hold nothing that the content policy refuses."""
+"""Requirements are pinned and name no registry; templates contain nothing that the content policy refuses."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def _tracked(*patterns: str) -> list[Path]:
-    """List the files of the project: committed or about to be, not ignored."""
+    """Return the files of the project: tracked, or untracked and not ignored."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return [ROOT / line for line in output.splitlines() if (ROOT / line).is_file()]

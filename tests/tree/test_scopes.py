@@ -1,4 +1,4 @@
-"""No address of the API without a scope: what is not listed is refused, and here it is found missing."""
+"""Every address of the API has a scope: unlisted addresses are refused, and reported here."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +21,7 @@ def _patterns(entries: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
 
 ROUTES = list(_patterns(api.urlpatterns))
 ACTIONS = [route for route in ROUTES if getattr(route.callback, "actions", None)]
-# Served without a viewset, and without a token: they show no data of anybody.
+# Served without a viewset and without a token: they show no data of users or riders.
 PLAIN = {"health/live", "health/ready", "openapi.json", "docs"}
 
 

@@ -1,4 +1,4 @@
-"""Every text for people is there in every language: `make texts` brings the catalogues up to date."""
+"""Every marked text is translated into every language: `make texts` updates the catalogs."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from tests import texts
 
 @pytest.mark.parametrize("path", texts.CATALOGUES, ids=lambda path: path.parts[-3])
 def test_every_text_is_translated(path: Path) -> None:
-    """Where this fails, run `make texts`, and translate in locale/ what it names."""
+    """If this fails, run `make texts`, and translate the listed texts in locale/."""
     catalogue = texts.extracted(path)
 
     assert texts.problems(catalogue) == []

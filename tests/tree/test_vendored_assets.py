@@ -1,4 +1,4 @@
-"""Foreign files in the tree are those of the manifest, to the byte."""
+"""Vendored files equal the manifest, byte for byte."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A receiver for every test of webhooks that asks for one."""
+"""Receiver fixture of the webhook tests."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from tests.webhooks.receiver import Receiver, receiving
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Say what host names resolve to, by name; every other one is of a public address.  Nothing is looked up."""
+    """Addresses of host names, by name; all others are public addresses.  No DNS query is made."""
     known: dict[str, list[str]] = {}
 
     def addresses_of(host: str, port: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Endpoints, events and deliveries for tests of webhooks."""
+"""Endpoints, events and deliveries for webhook tests."""
 
 import datetime as dt
 import ipaddress
@@ -24,7 +24,7 @@ LOOPBACK = Rules(networks=(ipaddress.ip_network("127.0.0.0/8"),), plain_http=Tru
 def endpoint(
     url: str = "https://hooks.example.org/rides", *, health: dict[str, Any] | None = None, **columns: Any
 ) -> Endpoint:
-    """Make an active endpoint that hears of everything."""
+    """Create an active endpoint for all events."""
     known: dict[str, Any] = {
         "name": "Interface engine",
         "url": url,
@@ -48,7 +48,7 @@ def endpoint(
 
 
 def event(type: str = "ride.completed", **columns: Any) -> Event:
-    """Record an event of a ride that is nowhere else."""
+    """Record an event of a ride without other rows."""
     known: dict[str, Any] = {
         "subject_type": "ride",
         "subject_id": uuid4(),
@@ -61,7 +61,7 @@ def event(type: str = "ride.completed", **columns: Any) -> Event:
 
 
 def event_at(moment: dt.datetime, type: str = "ride.completed", **columns: Any) -> Event:
-    """Record an event as it would have been recorded at that moment: its id says so."""
+    """Record an event with an id of that instant."""
     known: dict[str, Any] = {
         "id": UUID(int=oldest_of(moment).int | uuid4().int & (1 << 60) - 1),
         "subject_type": "ride",
@@ -77,7 +77,7 @@ def event_at(moment: dt.datetime, type: str = "ride.completed", **columns: Any) 
 
 
 def delivery(to: Endpoint, of: Event, **columns: Any) -> Delivery:
-    """Make a delivery that waits for its first attempt."""
+    """Create a delivery before its first attempt."""
     known: dict[str, Any] = {
         "endpoint": to,
         "event": of,
@@ -96,7 +96,7 @@ def delivery(to: Endpoint, of: Event, **columns: Any) -> Delivery:
 def attempt(
     delivery: Delivery, at: dt.datetime, seconds: float, answer: Answer, *, version: int | None = None
 ) -> AttemptResult:
-    """Make the result of an attempt at a claimed delivery; `version` of the endpoint is the current one by default."""
+    """Return the result of an attempt at a claimed delivery; `version` defaults to the endpoint's current one."""
     if version is None:
         version = Endpoint.objects.values_list("version", flat=True).get(pk=delivery.endpoint_id)
     return AttemptResult(PreparedDelivery(delivery, version), at, seconds, answer)

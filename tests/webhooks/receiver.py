@@ -1,4 +1,4 @@
-"""A real receiver on loopback: remembers what came, and answers as it is told."""
+"""Real receiver on loopback: stores requests, and answers as configured."""
 
 import asyncio
 import threading
@@ -14,7 +14,7 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """One request as it arrived."""
+    """One received request."""
 
     path: str
     headers: dict[str, str]  # names in lower case
@@ -26,7 +26,7 @@ class Got:
 class Receiver:
     port: int
     got: list[Got] = field(default_factory=list)
-    # By path; without an entry, 204.  A number answers that status.
+    # By path; 204 without an entry.  A number is the status of the answer.
     answers: dict[str, int | Answer] = field(default_factory=dict)
 
     @property
@@ -45,7 +45,7 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Serve in a thread of its own for as long as the block lasts."""
+    """Serve in a thread as long as the block lasts."""
     started, receiver = threading.Event(), Receiver(0)
     stop: list[Callable[[], object]] = []
 

@@ -1,4 +1,4 @@
-"""Whose endpoints and deliveries are whose."""
+"""Ownership of endpoints and deliveries."""
 
 from typing import Any
 from uuid import UUID

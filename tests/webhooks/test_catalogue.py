@@ -1,4 +1,4 @@
-"""The catalogue of events against what is published of it, what bodies hold, and what the services record."""
+"""Catalog of events, compared to the published documentation, the bodies, and the recorded events."""
 
 import ast
 import datetime as dt
@@ -37,14 +37,14 @@ from tests.webhooks import made
 ROOT = Path(__file__).resolve().parent.parent.parent
 LEVELS = ("id-only", "summary", "full-resource")
 VERSION = "2026-11-20"
-# What no scan for their whole names finds.
+# Names that a search for whole names misses.
 MADE_OF_PARTS = {f"{subject}.{verb}" for subject in ("driver", "vehicle") for verb in ("created", "updated")}
 # Published before the app that records them.
 SUBJECTS = {name.partition(".")[0] for name in CATALOGUE} | {
     "assignment", "credential", "exception", "export", "payer", "provider", "rider", "schedule", "shift", "trip",
 }  # fmt: skip
 NAME = re.compile(rf"({'|'.join(sorted(SUBJECTS))})(\.[a-z_]+)+")
-# Words of the same form that name something else: kinds of alerts, actions of the trail, attributes of rows.
+# Words of the same form with other meanings: kinds of alerts, actions of the audit trail, attributes of rows.
 OF_OTHERS = {"kind", "key", "action", "source"}
 
 
@@ -136,7 +136,7 @@ def _rendered(event: Event, level: str) -> Any:
 
 
 def _check(events: list[Event]) -> set[str]:
-    """Hold the body of every event, at every level, against its schema; answer which kinds there were."""
+    """Validate the body of every event, at every level, against its schema; return the kinds."""
     for level in LEVELS:
         checks = {name: validator(name, level) for name in {event.type for event in events}}
         for event in events:

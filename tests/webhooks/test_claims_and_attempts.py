@@ -1,4 +1,4 @@
-"""What is written of attempts: the deliveries, the attempts, the circuit_breaker, and what follows from them."""
+"""Records of attempts: deliveries, attempts, the circuit breaker, and their consequences."""
 
 import datetime as dt
 from typing import Any
@@ -65,7 +65,7 @@ def test_claim_leaves_no_more_than_max_in_flight() -> None:
     record_attempts(_tried(first, OK)[:1], at=NOW, worker="here:1")
     second = delivery.claim(at=NOW, limit=100)
 
-    assert (len(first), len(second)) == (2, 1)  # one is still in flight
+    assert (len(first), len(second)) == (2, 1)  # one is in flight
 
 
 def test_every_lane_gets_its_share_of_a_claim() -> None:
@@ -163,7 +163,7 @@ def test_worker_that_lost_its_lease_records_only_its_attempt() -> None:
 
 
 def test_without_the_fence_it_would_change_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: the test above is one that can fail."""
+    """Control: without the fence, the test above fails."""
     made.endpoint()
     made.event()
     lost = _claimed()
@@ -258,7 +258,7 @@ def test_a_first_answer_makes_a_pending_endpoint_active() -> None:
 
     endpoint.refresh_from_db()
     assert (endpoint.state, endpoint.version) == ("active", 2)
-    assert made.health_of(endpoint).attempts_total == 0  # tests say nothing of how a health does
+    assert made.health_of(endpoint).attempts_total == 0  # tests do not count for health
 
 
 def test_failed_test_is_retried_twice_and_endpoint_is_pending() -> None:

@@ -1,4 +1,4 @@
-"""How a run goes: what it takes, in which order, and what holds it up."""
+"""Delivery runs: claimed deliveries, their order, and delays."""
 
 import asyncio
 import itertools
@@ -99,7 +99,7 @@ def test_a_shift_without_anything_to_send_makes_no_session(due: bool, monkeypatc
 
     monkeypatch.setattr("apps.webhooks.services.sending.open_session", fail)
     endpoint = made.endpoint(max_in_flight=1)
-    if due:  # and its health has no room
+    if due:  # and the endpoint has no capacity
         made.event()
         made.event()
         outbox.publish(at=delivery.DatabaseClock()())
@@ -121,7 +121,9 @@ def test_a_process_that_is_told_to_end_claims_no_more(receiver: Receiver, monkey
     made.event()
     made.event()
 
-    assert made.work() == delivery.RunSummary(published=2, attempted=1, delivered=1)  # what was on the way came home
+    assert made.work() == delivery.RunSummary(
+        published=2, attempted=1, delivered=1
+    )  # deliveries in flight were finished
     assert delivery.deliver(rules=made.LOOPBACK) is None
     assert sorted(Delivery.objects.values_list("status", flat=True)) == ["delivered", "pending"]
 
@@ -231,7 +233,7 @@ def test_what_is_due_leaves_while_more_is_published(receiver: Receiver, monkeypa
     publish, left = outbox.publish, threading.Event()
 
     def slowly(*given: Any, **more: Any) -> int:
-        assert left.wait(5)  # for the answer to what was due already
+        assert left.wait(5)  # for the answer to the earlier delivery
         return publish(*given, **more)
 
     async def answer(request: web.Request) -> web.Response:
@@ -249,7 +251,7 @@ def test_one_batch_is_sent_while_the_next_is_published(receiver: Receiver, monke
     publish, left, calls, in_time = outbox.publish, threading.Event(), itertools.count(), []
 
     def one_by_one(**given: Any) -> int:
-        if next(calls) == 2:  # the second one while the run is under way
+        if next(calls) == 2:  # the second call, during the run
             in_time.append(left.wait(5))
         return publish(**given | {"limit": 1})
 

@@ -1,4 +1,4 @@
-"""What time alone brings about: lost workers, endpoints that fail for long, deliveries that grow old."""
+"""Time-based changes: lost workers, endpoints that fail for long, overdue deliveries."""
 
 import datetime as dt
 from typing import Any
@@ -37,10 +37,10 @@ def test_delivery_of_lost_worker_is_due_after_lease_expiry() -> None:
 
     assert (early, late) == (0, 1)
     row.refresh_from_db()
-    assert (row.status, row.attempts, row.claims, row.due_at) == ("pending", 0, 1, NOW)  # in front of the backlog
+    assert (row.status, row.attempts, row.claims, row.due_at) == ("pending", 0, 1, NOW)  # ahead of the backlog
     attempt = Attempt.objects.get()
     assert (attempt.error, attempt.number, attempt.code) == ("lost_worker", 0, None)
-    assert made.health_of(row.endpoint).failures == 0  # no fault of the endpoint's
+    assert made.health_of(row.endpoint).failures == 0  # not the endpoint's fault
 
 
 def test_delivery_is_quarantined_with_alert_after_ten_losses() -> None:

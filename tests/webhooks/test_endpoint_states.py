@@ -1,4 +1,4 @@
-"""What people and other endpoints are told of an endpoint's trouble, and that it is told anew when it comes again."""
+"""Alerts and events about a failing endpoint, which repeat at the next failure."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""Endpoints as people and integrators keep them: what is stored, what is refused, and what becomes of what waits."""
+"""Management of endpoints: stored settings, refusals, and the effect on pending deliveries."""
 
 import datetime as dt
 import json
@@ -42,7 +42,7 @@ def admin(**columns: Any) -> Principal:
 
 
 def system_of(client: ApiClient, **columns: Any) -> Principal:
-    """Be a token of a client."""
+    """Return a principal with a token of a client."""
     known: dict[str, Any] = {"phi": Phi.FULL, "client_id": client.pk, "api_version": "2026-11-20"}
     token = api_with(client=client).token
     return Principal(kind="token", id=token.pk, role="full-access", scopes=frozenset(), **(known | columns))
@@ -61,7 +61,7 @@ def register(by: Principal, **given: Any) -> Endpoint:
 
 
 def refused(by: Principal, given: dict[str, Any], **more: Any) -> DomainError:
-    """Register what is refused, and see that nothing is stored."""
+    """Register an invalid endpoint, and check that nothing is stored."""
     before = stored()
     with pytest.raises(DomainError) as refusal:
         endpoints.register(params=wanted(**given), by=by, at=NOW, **more)

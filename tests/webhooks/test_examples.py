@@ -1,4 +1,4 @@
-"""The receivers of docs/webhooks.md, as processes of their own, against what is really delivered."""
+"""Example receivers of docs/webhooks.md, as separate processes, with real deliveries."""
 
 import json
 import os
@@ -46,7 +46,7 @@ LANGUAGES = [
 
 
 class Example:
-    """A receiver of the page at work."""
+    """A running example of the page."""
 
     def __init__(self, port: int, folder: Path, said: Path) -> None:
         self.url = f"http://127.0.0.1:{port}/"
@@ -57,7 +57,7 @@ class Example:
         return self._said.read_text().splitlines()
 
     def stored(self) -> int:
-        """Count what it keeps, whichever way it does."""
+        """Count the events that it has stored, in any way."""
         (inbox,) = self._folder.glob("inbox*")
         if inbox.suffix == ".ndjson":
             return len(inbox.read_text().splitlines())
@@ -80,7 +80,7 @@ def example(language: str, folder: Path, secret: str = made.SECRET) -> Iterator[
         _await(port, process)
         yield Example(port, folder, said)
     finally:
-        process.send_signal(signal.SIGKILL)  # what it has acknowledged it has stored
+        process.send_signal(signal.SIGKILL)  # acknowledged events are stored
         process.wait()
 
 
@@ -99,7 +99,7 @@ def test_page_tells_the_schedule_of_retries() -> None:
     assert [(int(number), _seconds(wait)) for number, wait, _ in rows] == [
         (number, delay.total_seconds()) for number, delay in enumerate(DELAYS, start=2)
     ]
-    # To the minute, as a reader wants it.
+    # To the minute, which is exact enough for readers.
     assert [int(_seconds(since)) // 60 for _, _, since in rows] == [
         int(total.total_seconds()) // 60 for total in accumulate(DELAYS)
     ]
@@ -220,7 +220,7 @@ def test_public_key_verifies_what_is_delivered_and_nothing_else(receiver: Receiv
 
 
 def _seconds(words: str) -> float:
-    """Read `2 min 40 s`."""
+    """Parse `2 min 40 s`."""
     each = {"h": 3600, "min": 60, "s": 1}
     return sum(int(number) * each[unit] for number, unit in re.findall(r"(\d+) (h|min|s)\b", words))
 

@@ -1,4 +1,4 @@
-"""What is held too long is forgotten, and never without a word before."""
+"""Held deliveries expire only after an alert."""
 
 import datetime as dt
 from typing import Any
@@ -45,7 +45,7 @@ def _told() -> list[tuple[str, str, bool]]:
 def _tend(*later: dt.timedelta) -> list[list[tuple[str, str, bool]]]:
     found = []
     for one in later:
-        cleanup.clean_up(at=NOW + one + MINUTE)  # beat comes when it comes
+        cleanup.clean_up(at=NOW + one + MINUTE)  # beat may be late
         found.append(_told())
     return found
 
@@ -118,7 +118,7 @@ def test_disabled_client_gets_expiry_alerts_until_reenabled() -> None:
     client = ApiClientFactory.create(active=False)
     _holding(client=client, state="active")
     off = _tend(23 * DAY)
-    Delivery.objects.update(status="cancelled", ended_at=NOW)  # nothing is left that would be released
+    Delivery.objects.update(status="cancelled", ended_at=NOW)  # nothing is left to release
 
     ApiClient.objects.update(active=True)
 
@@ -140,7 +140,7 @@ def test_endpoint_resumed_or_removed_meanwhile_is_not_alerted(
     lock = endpoint_states.lock
 
     def locked(endpoint_id: UUID) -> Endpoint:
-        Endpoint.objects.update(**now)  # somebody did it while this waited for the lock
+        Endpoint.objects.update(**now)  # another session did it during the wait for the lock
         return lock(endpoint_id)
 
     monkeypatch.setattr(endpoint_states, "lock", locked)

@@ -1,4 +1,4 @@
-"""Whole rides go to systems that hold a token for rider data, for as long as they hold one."""
+"""Whole rides are sent only to systems with a token for rider data, as long as it is valid."""
 
 import datetime as dt
 from typing import Any
@@ -83,7 +83,7 @@ def test_whole_rides_stop_with_the_last_token_that_grants_them(ended: dict[str, 
     ApiToken.objects.filter(pk=token.pk).update(**ended)
     Delivery.objects.update(status="pending", claim_id=None, lease_until=None)
 
-    (after,) = _ready()  # the retry of what was made while it was granted
+    (after,) = _ready()  # the retry of a delivery created before the revocation
 
     assert "ride" in _keys(before)
     assert _keys(after) == {"rideId", "href"}
@@ -93,7 +93,7 @@ def test_whole_rides_stop_with_the_last_token_that_grants_them(ended: dict[str, 
 def test_another_token_of_the_client_still_grants_them() -> None:
     client = ApiClientFactory.create()
     _endpoint(client)
-    _endpoint(None)  # the operator's own needs none
+    _endpoint(None)  # an endpoint of the operator needs none
     _token(client, expires_at=NOW)
     _token(client, overlap_until=NOW + DAY)
     _told()

@@ -1,4 +1,4 @@
-"""Answers that a database cannot hold as they are: one of them must not keep the results of a batch from it."""
+"""Responses that PostgreSQL cannot store unchanged: one of them must not prevent storing the results of its batch."""
 
 import socket
 import threading

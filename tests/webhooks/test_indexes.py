@@ -1,4 +1,4 @@
-"""What is asked for often is found by an index made for it, however long the history is."""
+"""Frequent queries use their index, however long the history is."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ ROWS = 400
 
 
 def _plans(call: Callable[[], object]) -> str:
-    """Say how PostgreSQL finds the rows of every statement of a call, were reading whole tables out of the question."""
+    """Return PostgreSQL's plans for every statement of a call, with sequential scans disabled."""
     asked: list[tuple[str, Any]] = []
 
     def note(execute: Any, sql: str, values: Any, many: bool, context: Any) -> Any:
@@ -43,7 +43,7 @@ def _plans(call: Callable[[], object]) -> str:
 
 @pytest.fixture
 def history() -> Delivery:
-    """Deliver a few hundred events of rides; give one delivery of them."""
+    """Deliver a few hundred events of rides; return one delivery of them."""
     endpoint = made.endpoint()
     events = Event.objects.bulk_create(
         Event(type="ride.completed", subject_type="ride", subject_id=uuid4(), sequence=1, occurred_at=NOW, actor="a")

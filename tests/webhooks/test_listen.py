@@ -1,4 +1,4 @@
-"""`manage.py webhook_listen`, as a process of its own on committed rows."""
+"""`manage.py webhook_listen`, as a separate process on committed rows."""
 
 import signal
 import subprocess
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.usefixtures("transactional_db"), pytest.mark.real_cloc
 
 
 class Listener:
-    """The command at work; `until` waits for words of its output."""
+    """The running command; `until` waits for text in its output."""
 
     def __init__(self, folder: Path, *arguments: str, **variables: str) -> None:
         self._output = folder / "output.txt"

@@ -1,4 +1,4 @@
-"""What a monitor reads."""
+"""Metrics for monitoring."""
 
 import datetime as dt
 from typing import Any

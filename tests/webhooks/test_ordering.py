@@ -1,4 +1,4 @@
-"""The events of one ride one after the other, at endpoints that ask for it: for an hour, and after an outage too."""
+"""Ordered delivery of the events of a ride, at endpoints that request it: for an hour, and also after an outage."""
 
 import datetime as dt
 from uuid import UUID
@@ -21,7 +21,7 @@ RIDE = UUID(int=7)
 
 
 def _two_events(endpoint: Endpoint, at: dt.datetime, **columns: object) -> list[Delivery]:
-    """Make deliveries of the first two events of a ride, as they were made at that moment."""
+    """Create deliveries of a ride's first two events, as of that instant."""
     return [
         made.delivery(
             endpoint,
@@ -33,7 +33,7 @@ def _two_events(endpoint: Endpoint, at: dt.datetime, **columns: object) -> list[
 
 
 def _claimed(at: dt.datetime) -> list[int]:
-    """Claim what is due, fail at it, and say which events of the ride it was."""
+    """Claim the due deliveries, fail them, and return the sequence of their events."""
     claim = delivery.claim(at=at, limit=100)
     tried = [made.attempt(row, at, 0.1, Answer(code=500, error="http_5xx")) for row in claim]
     record_attempts(tried, at=at, worker="test")

@@ -1,4 +1,4 @@
-"""Which endpoints hear of which events."""
+"""Matching of events to endpoints."""
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
@@ -132,7 +132,7 @@ def test_client_events_reach_that_client_and_the_operator() -> None:
 
     publish(at=NOW)
 
-    assert _told(failing) == []  # never of itself, through itself
+    assert _told(failing) == []  # no event about an endpoint is sent to itself
     assert _told(own) == [event.pk]
     assert _told(foreign) == [token.pk]
     assert _told(operators) == [event.pk, token.pk]

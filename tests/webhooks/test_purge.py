@@ -1,4 +1,4 @@
-"""What is forgotten, and what is not."""
+"""Purge of old rows, and the rows that stay."""
 
 import datetime as dt
 from uuid import UUID, uuid4
@@ -21,7 +21,7 @@ DAY = dt.timedelta(days=1)
 
 
 def _old_event(type: str, subject_type: str, age: dt.timedelta) -> Event:
-    """Write an event as it would stand in the table after so long."""
+    """Write an event with this age."""
     at = dt.datetime.now(dt.UTC) - age
     event = Event(
         pk=_id_of(at), type=type, subject_type=subject_type, subject_id=uuid4(), sequence=1, occurred_at=at,
@@ -61,7 +61,7 @@ def test_deliveries_and_attempts_are_purged_after_thirty_days() -> None:
     assert gone == 2
     assert set(Delivery.objects.values_list("pk", flat=True)) == {kept.pk, rows["open"].pk, rows["new"].pk}
     assert Attempt.objects.count() == 2
-    assert Event.objects.count() == 5  # what happened to rides is kept
+    assert Event.objects.count() == 5  # events of rides stay
 
 
 def test_secrets_that_sign_nothing_any_more_are_forgotten() -> None:
@@ -72,7 +72,7 @@ def test_secrets_that_sign_nothing_any_more_are_forgotten() -> None:
     cleanup.purge(at=now)
 
     assert [one.text for one in endpoint.secrets.order_by("created_at")][1:] == [present]
-    assert endpoint.secrets.count() == 2  # the one before signs along for half a day more
+    assert endpoint.secrets.count() == 2  # the previous secret signs for another half day
 
 
 def test_only_events_that_are_no_rides_history_are_forgotten() -> None:

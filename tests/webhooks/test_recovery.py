@@ -1,4 +1,4 @@
-"""Sending again: one delivery, or what an endpoint missed."""
+"""Resending of one delivery, or of the events that an endpoint missed."""
 
 import datetime as dt
 from typing import Any
@@ -24,7 +24,7 @@ ENDED = ("delivered", "exhausted", "cancelled", "quarantined")
 
 
 def missed(endpoint: Endpoint, status: str, minutes: int, **columns: Any) -> Delivery:
-    """Make a delivery of an event of so many minutes ago."""
+    """Create a delivery of an event this many minutes ago."""
     event = made.event_at(NOW - minutes * MINUTE, **columns)
     return made.delivery(endpoint, event, status=status, ended_at=NOW if status in ENDED else None)
 
@@ -91,7 +91,7 @@ def test_count_precedes_locks_and_dry_run_locks_nothing() -> None:
 
 
 def test_lock_on_an_endpoint_lets_new_deliveries_refer_to_it() -> None:
-    """They take FOR KEY SHARE of it; FOR NO KEY UPDATE is the strongest that lets them."""
+    """They take FOR KEY SHARE on it; FOR NO KEY UPDATE is the strongest lock that permits this."""
     endpoint = made.endpoint()
 
     with CaptureQueriesContext(connection) as asked:
@@ -229,7 +229,7 @@ def test_recovery_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (first, steps) == (2, (1, 2))
     assert (job.state, job.done, job.total, job.updated_at) == ("done", 5, 5, NOW + 2 * MINUTE)
     tenth = dt.timedelta(seconds=0.1)
-    # No step makes what is overdue already: that would leave at once.
+    # No step creates overdue deliveries: they would be sent at once.
     late = [NOW + 2 * MINUTE + tenth]
     assert [one[4] for one in replays()] == [
         *(began + number * tenth for began in (NOW, NOW + MINUTE) for number in (1, 2)),

@@ -1,4 +1,4 @@
-"""An endpoint that is removed while something is on its way to it holds nobody else up."""
+"""An endpoint deleted while a delivery to it is in flight delays no other endpoint."""
 
 import asyncio
 import datetime as dt
@@ -24,7 +24,7 @@ HOUR = dt.timedelta(hours=1)
 
 
 def _stray(**columns: Any) -> Delivery:
-    """Make a test delivery that is due, of an endpoint that is removed: no worker may send it."""
+    """Create a due test delivery of a deleted endpoint: no worker may send it."""
     gone = made.endpoint(deleted_at=NOW, state=Endpoint.State.DISABLED)
     return made.delivery(gone, made.event("webhook.test"), trigger="test", **columns)
 
@@ -50,7 +50,7 @@ def test_removal_under_way_of_a_test_cancels_it_when_it_fails(receiver: Receiver
     assert (row.status, row.attempts) == ("cancelled", 1)
 
 
-@pytest.mark.parametrize("claims", [0, 5])  # a suspect is looked for by another condition
+@pytest.mark.parametrize("claims", [0, 5])  # a suspected poison is selected by another condition
 def test_delivery_that_nobody_may_send_does_not_stop_publishing(receiver: Receiver, claims: int) -> None:
     _stray(claims=claims)
     made.endpoint(f"{receiver.url}/hook", event_types=["ride.*"])

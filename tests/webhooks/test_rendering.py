@@ -1,4 +1,4 @@
-"""What leaves the house: bodies by payload level, the same bytes each time, and nobody's data by default."""
+"""Rendered bodies: by payload level, the same bytes each time, and without personal data by default."""
 
 import datetime as dt
 from typing import Any
@@ -100,7 +100,7 @@ def test_full_ride_equals_api_without_notes_and_access_codes() -> None:
     shown["accommodation"].pop("dispatcherNotes", None)
     for stop in ("pickup", "dropoff"):
         for key in set(shown[stop]) - set(_data(ready)["ride"][stop]):
-            assert "ccess" in key or "ode" in key  # what opens doors
+            assert "ccess" in key or "ode" in key  # access codes
             del shown[stop][key]
     assert _data(ready)["ride"] == shown
 
@@ -127,7 +127,7 @@ def test_retry_sends_the_stored_body_after_ride_changes() -> None:
     (again,) = _ready()
 
     assert again.body == first.body
-    assert b"canary note" not in bytes(Delivery.objects.get().body_encrypted or b"")  # sealed, at rest
+    assert b"canary note" not in bytes(Delivery.objects.get().body_encrypted or b"")  # encrypted at rest
     assert AuditEntry.objects.filter(action="webhooks.send").count() == 1
 
 
@@ -227,7 +227,7 @@ def test_nothing_leaves_unsigned() -> None:
     _ride()
     publish(at=NOW)
     claim = delivery.claim(at=NOW, limit=100)
-    EndpointSecret.objects.all().delete()  # as when the endpoint is removed meanwhile
+    EndpointSecret.objects.all().delete()  # as when the endpoint is deleted meanwhile
 
     (ready,) = rendering.prepare(claim, Targets(), at=NOW)
 

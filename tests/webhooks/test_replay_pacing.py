@@ -1,4 +1,4 @@
-"""What is sent again leaves one after the other, whoever asked for it and whatever was in the way."""
+"""Pacing of resent deliveries: one after the other, for any caller and after any delay."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -102,11 +102,11 @@ def test_no_more_is_moved_at_once_than_a_moment_takes(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("health", "columns"),
     [
-        ({}, {}),  # it is sent as fast as the endpoint takes it
+        ({}, {}),  # sent as fast as the endpoint accepts it
         (BROKEN, {"priority": 0}),
         (BROKEN, {"attempts": 1}),
         (BROKEN, {"status": "held"}),
-        (BROKEN, {"expires_at": NOW}),  # its time is over, and must not go on for ever
+        (BROKEN, {"expires_at": NOW}),  # it has expired, and must not be retried forever
     ],
 )
 def test_everything_else_stays_as_it_is(health: dict[str, Any], columns: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Headers of the receiver's own: what they may be called, and what they may say."""
+"""Custom request headers: permitted names and values."""
 
 from typing import Any
 

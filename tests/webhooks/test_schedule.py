@@ -1,4 +1,4 @@
-"""When deliveries are tried again: the table, exact within its jitter."""
+"""Retry times of deliveries: the table, exact within its jitter."""
 
 from datetime import timedelta
 from itertools import accumulate

@@ -1,4 +1,4 @@
-"""Secrets of endpoints, and the deployment's own key."""
+"""Secrets of endpoints, and the deployment's signing key."""
 
 import datetime as dt
 
@@ -124,6 +124,6 @@ def test_operator_rotates_the_key_by_a_command(capsys: pytest.CaptureFixture[str
     second = SigningKey.objects.get(retired_at__isnull=True)
     endpoint.refresh_from_db()
     assert [one["kid"] for one in secrets.jwks(at=NOW)["keys"]] == [str(second.pk), str(first.pk)]
-    assert endpoint.version == 2  # workers sign with the new one from now on
+    assert endpoint.version == 2  # workers sign with the new secret from now on
     assert AuditEntry.objects.get().action == "webhooks.rotate_signing_key"
     assert capsys.readouterr().out == f"Key {second.pk} signs from now on; earlier ones are listed for 7 days.\n"

@@ -1,4 +1,4 @@
-"""One attempt, and everything a receiver can do to it."""
+"""One attempt, and all kinds of receiver behavior."""
 
 import asyncio
 import datetime as dt
@@ -202,7 +202,7 @@ def test_a_connection_that_is_closed_already_names_no_address(monkeypatch: pytes
 
 
 def test_certificates_of_the_machine_are_read_once() -> None:
-    sending._trust.cache_clear()  # another test of this process may have read them
+    sending._trust.cache_clear()  # another test of this process may have cached it
 
     trust = sending._trust()
 

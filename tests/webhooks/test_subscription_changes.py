@@ -1,4 +1,4 @@
-"""An endpoint that is bound to less is sent nothing of the rest any more, whatever waits."""
+"""An endpoint whose subscription is narrowed receives no removed events, not even pending deliveries."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -71,7 +71,7 @@ def test_however_much_waits_nothing_of_it_is_left(monkeypatch: pytest.MonkeyPatc
 
 def test_change_of_something_else_cancels_nothing() -> None:
     endpoint = made.endpoint(event_types=["ride.started"])
-    made.delivery(endpoint, made.event("ride.completed"))  # of a time when it heard of more
+    made.delivery(endpoint, made.event("ride.completed"))  # from before the subscription was narrowed
 
     _change(endpoint, name="Other")
 
@@ -96,7 +96,7 @@ OK, DOWN, NOT_MADE = Answer(code=204), Answer(error="connect"), Answer(error="re
 
 
 def _on_its_way(**columns: Any) -> tuple[Endpoint, list[Delivery]]:
-    """Claim three deliveries: of what is heard of still when the endpoint is narrowed, of what is not, and a test."""
+    """Claim three deliveries: of an event type that stays subscribed, of one that does not, and a test."""
     endpoint = made.endpoint(**columns)
     for kind, more in (("ride.started", {}), ("ride.completed", {}), ("webhook.test", {"trigger": "test"})):
         made.delivery(endpoint, made.event(kind), **more)

@@ -1,4 +1,4 @@
-"""Urgent deliveries that are late: told of in time, once, whatever keeps them from being tried."""
+"""Late urgent deliveries: alerted in time, once, whatever the cause."""
 
 import datetime as dt
 from typing import Any

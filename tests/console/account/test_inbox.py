@@ -1,4 +1,4 @@
-"""The inbox: what the service tells people, to whom, and until when."""
+"""Inbox: which alerts users see, and until when."""
 
 import datetime as dt
 from typing import Any
@@ -37,7 +37,7 @@ def test_inbox_is_for_whoever_is_told_anything(role: UserRole) -> None:
     home = client.get("/console/home/").content.decode()
 
     told_of_others = role not in (UserRole.ADMIN, UserRole.ANALYST, UserRole.AUDITOR)
-    # The alert is about a webhook: for those who are told of other things it is not there.
+    # The alert is about a webhook: users who receive other alerts get 404 for it.
     allowed = (200, 302) if role == UserRole.ADMIN else (200, 404) if told_of_others else (403, 403)
     assert (opened, put) == allowed
     assert ('href="/console/inbox/"' in home) == (opened == 200)

@@ -1,4 +1,4 @@
-"""Passkeys: the whole ceremony over HTTP, and the policy that admins need one."""
+"""Passkeys: the whole ceremony over HTTP, and the policy that admins need a passkey."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ from tests import factories
 from tests.accounts.signed_in import METHODS, sign_in
 from tests.accounts.soft_key import SoftKey
 
-pytestmark = pytest.mark.django_db(transaction=True)  # enrolment commits before the audit row of it
+pytestmark = pytest.mark.django_db(transaction=True)  # enrollment commits before its audit entry
 ADD, LOGIN = "/accounts/2fa/webauthn/add/", "/accounts/2fa/webauthn/login/"
 SEED = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 
@@ -174,7 +174,7 @@ def test_app_opens_for_whom_it_is_enough(
     assert _is_in(client) is opens
 
 
-@pytest.mark.real_clock  # the passkey is younger than the sign-in
+@pytest.mark.real_clock  # the passkey is newer than the login
 def test_admin_with_app_alone_adds_a_passkey_and_is_in(client: Client, key: SoftKey, settings: Any) -> None:
     settings.ADMIN_PASSKEY_REQUIRED = True
     _signed_in_by_app(client, UserRole.ADMIN)

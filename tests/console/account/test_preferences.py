@@ -1,4 +1,4 @@
-"""How pages are for one person: shortcuts, density, clock."""
+"""Display preferences of a user: shortcuts, density, clock."""
 
 import datetime as dt
 from typing import Any
@@ -115,7 +115,7 @@ def test_saving_takes_the_token_of_the_form() -> None:
 
 @pytest.mark.parametrize("twelve", [False, True])
 def test_u2_clock_of_twelve_hours_is_that_of_all_pages(client: Client, dana: User, twelve: bool) -> None:
-    """One time in the afternoon, on the board, the page of the ride, the admin's list and its record."""
+    """One afternoon time on the board, the ride page, the admin's list and its record."""
     User.objects.update(twelve_hours=twelve)
     ride = factories.RideFactory.create(pickup_at=NOW + dt.timedelta(hours=5, minutes=30))
 

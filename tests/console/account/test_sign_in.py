@@ -1,4 +1,4 @@
-"""The front door: who gets in, how often one may try, and when a session ends."""
+"""Login: who may log in, how many attempts are allowed, and when a session ends."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is done from the board: as a page, and as fragments of it."""
+"""Actions on the board: as full pages, and as page fragments."""
 
 import datetime as dt
 import json
@@ -37,7 +37,7 @@ def ride() -> Ride:
 
 
 def able(**columns: Any) -> Driver:
-    """A driver with credentials and a vehicle of their own."""
+    """A driver with credentials and a vehicle."""
     driver = factories.DriverFactory.create(**columns)
     vehicle = factories.VehicleFactory.create(provider=driver.provider)
     factories.file_credentials(driver, vehicle)
@@ -160,7 +160,7 @@ def test_a_stale_copy_is_refused_and_overwrites_nothing(desk: Client, ride: Ride
 
 
 def test_van_without_stretcher_position_is_refused(desk: Client) -> None:
-    """B6: hard rules refuse, and are named."""
+    """B6: hard violations refuse the assignment, and are named."""
     ride = factories.RideFactory.create(spaces_ambulatory=0, spaces_stretcher=1)
     driver = able()
 

@@ -1,4 +1,4 @@
-"""The pages of the board, without a browser."""
+"""Pages of the board, without a browser."""
 
 import datetime as dt
 import re
@@ -188,7 +188,7 @@ def test_the_board_costs_the_same_queries_however_many_rides(
         _driven()
         factories.RideFactory.create()
 
-    # session and person; five of the day; names of facilities; the operator's reasons; the trail; the inbox
+    # session and user; five of the day; names of facilities; the operator's reasons; audit trail; inbox
     with django_assert_num_queries(11):
         desk.get(BOARD)
 
@@ -204,7 +204,7 @@ def test_the_map_has_the_points_that_are_known(desk: Client) -> None:
 
     found = desk.get(f"{BOARD}?view=map").context["points"]
 
-    # in the order of time, in which keys go through them
+    # in order of time, the order of keyboard navigation
     assert [point["id"] for point in found["rides"]] == [str(ride.pk) for ride in (seen, stale, waiting)]
     last = found["rides"][-1]
     assert (last["at"], last["to"], last["assign"]) == ([41.9, -87.6], None, f"rides/{waiting.pk}/assign/")
@@ -260,7 +260,7 @@ def test_rows_draw_off_duty_leave_travel_and_delay(desk: Client) -> None:
 
     row, idle = desk.get(BOARD).context["driver_rows"]
 
-    # 04:00 is minute 0: the shifts leave 04:00 to 08:00 and 10:00 to 11:00 free, the second one goes on past the day.
+    # 04:00 is minute 0: the shifts leave 04:00 to 08:00 and 10:00 to 11:00 free, the second shift ends after the day.
     assert re.findall(r'<i class="(off|leave) (s\d+ w\d+)"', row) == [
         ("off", "s0 w240"), ("off", "s360 w60"), ("leave", "s780 w60"),
     ]  # fmt: skip

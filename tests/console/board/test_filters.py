@@ -1,4 +1,4 @@
-"""The board narrowed down to a facility, a provider or a time zone."""
+"""Board filtered by facility, provider or time zone."""
 
 import datetime as dt
 from typing import Any
@@ -39,7 +39,7 @@ def _on_duty(**columns: Any) -> Driver:
 
 
 def _shown(response: Any) -> tuple[set[str], set[Any]]:
-    """Give the drivers of the rows and the rides of the queue."""
+    """Return the drivers of the rows and the rides of the queue."""
     drivers = {
         part.partition('"')[0] for row in response.context["driver_rows"] for part in row.split('data-driver="')[1:]
     }

@@ -1,4 +1,4 @@
-"""The run sheet of a driver's day as a PDF."""
+"""Run sheet of a driver's day as PDF."""
 
 import datetime as dt
 import sys

@@ -1,4 +1,4 @@
-"""Several rides at once: each stands for itself."""
+"""Actions on several rides: each ride succeeds or fails separately."""
 
 import datetime as dt
 

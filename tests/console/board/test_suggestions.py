@@ -1,4 +1,4 @@
-"""Drivers suggested for what waits: a preview, and accepting it."""
+"""Driver suggestions for unassigned rides: a preview, and accepting it."""
 
 import datetime as dt
 from typing import Any
@@ -35,7 +35,7 @@ def desk() -> Client:
 
 
 def _rides(count: int, **columns: Any) -> list[Ride]:
-    """Rides that wait, two hours apart."""
+    """Create unassigned rides, two hours apart."""
     return [
         factories.RideFactory.create(pickup_at=NOW + dt.timedelta(hours=2 + 2 * number), **columns)
         for number in range(count)
@@ -206,7 +206,7 @@ def test_suggesting_asks_the_same_however_many_rides(desk: Client, count: int, d
     for _ in range(count):
         able()
 
-    # session and person; rides, drivers, shifts, vehicles, all else of them, rides together; the trail; the inbox
+    # session and user; rides, drivers, shifts, vehicles, their related rows, shared rides; audit trail; inbox
     with django_assert_num_queries(14):
         desk.get(PREVIEW)
 

@@ -1,4 +1,4 @@
-"""A hospital, a rider whom it knows, and a planner who books there."""
+"""A hospital, a rider who belongs to it, and a planner who books there."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Visits of the booking desk: what its form sends, as it was filled in."""
+"""Requests of the booking form, with its fields filled in."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ BOOK = "/console/book/"
 
 
 def sent(client: Client, about: str = "", **changes: Any) -> dict[str, Any]:
-    """Open the form and give what it would send, with some fields otherwise."""
+    """Open the form and return what it submits, with some fields changed."""
     page = client.get(f"{BOOK}{about}")
     form, desk = page.context["form"], page.context["desk"]
     shown = {name: form[name].value() for name in form.fields}
@@ -18,10 +18,10 @@ def sent(client: Client, about: str = "", **changes: Any) -> dict[str, Any]:
 
 
 def book(client: Client, about: str = "", **changes: Any) -> Any:
-    """Fill the form in and book; follow to the page that tells of it."""
+    """Fill in the form and book; follow to the confirmation page."""
     return client.post(BOOK, sent(client, about, **changes), follow=True)
 
 
 def desk_of(response: Any) -> Any:
-    """Say what a page of the desk is about."""
+    """Return the data of the booking form from the template context."""
     return response.context["desk"]

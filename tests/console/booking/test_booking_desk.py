@@ -1,4 +1,4 @@
-"""The booking desk: a ride booked once, for whom, where and when the form says."""
+"""Booking form: a ride is booked once, with the rider, places and times of the form."""
 
 import datetime as dt
 from typing import Any
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def _at(hour: int, minute: int = 0, *, day: int = 20) -> dt.datetime:
-    """A wall time in Chicago."""
+    """Return an instant from a local time in Chicago."""
     return dt.datetime(2026, 11, day, hour + 6, minute, tzinfo=dt.UTC)
 
 
@@ -62,7 +62,7 @@ def test_appointment_is_on_time_and_return_trip_is_will_call(desk: Client, hospi
     response = book(desk, f"?rider={grace.pk}&for=appointment", clock="2:30p", driver_notes="Ring twice.")
 
     out, back = Ride.objects.order_by("leg_sequence")
-    # 3.4 road miles take 9 minutes; 3 to get in, 3 out, 15 early: 30.
+    # 3.4 road miles take 9 minutes; 3 to board, 3 to leave, 15 early: 30.
     assert (out.pickup_at, out.appointment_at, out.scheduling_anchor) == (_at(14), _at(14, 30), "appointment")
     assert (out.dropoff_facility, out.driver_notes) == (hospital, "Ring twice.")
     assert (back.pickup_at, back.will_call, back.pickup_facility) == (_at(15, 30), True, hospital)
@@ -282,7 +282,7 @@ def test_dispatcher_may_book_for_no_facility_at_all(hospital: Facility, grace: R
     assert desk_of(dispatcher.get(f"{BOOK}?facility=")).preset_key == "appointment"
 
 
-# What the reason and the facility decide
+# Effects of the reason and of the facility
 
 
 def test_reason_sets_places_time_and_way_back_and_keeps_the_rest(desk: Client, grace: Rider) -> None:
@@ -351,7 +351,7 @@ def test_place_of_a_rider_at_a_facility_out_of_reach_is_refused(desk: Client, gr
     assert Ride.objects.count() == 0
 
 
-# Looking ahead
+# Preview
 
 
 def test_form_is_looked_at_before_it_is_sent(desk: Client, grace: Rider) -> None:

@@ -1,4 +1,4 @@
-"""What a discharge says of itself when it is booked: by which door, who takes the patient in, what is there already."""
+"""Details of a discharge at booking: its entrance, the receiving party, and the checklist."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def test_door_who_receives_and_what_is_there_reach_the_ride(desk: Client, grace:
 
     details = _details()
     assert details["pickupEntranceId"] == str(door.pk)
-    assert Ride.objects.get().pickup["entranceId"] == str(door.pk)  # where drivers look
+    assert Ride.objects.get().pickup["entranceId"] == str(door.pk)  # where drivers see it
     assert details["receiving"] == {
         "name": "Sunrise Care",
         "phone": "+13125550188",

@@ -1,4 +1,4 @@
-"""Bookings that are begun: kept for one person alone, sealed, taken up again, and gone once they are booked."""
+"""Booking drafts: private, encrypted, resumable, and deleted once they are booked."""
 
 import datetime as dt
 import json
@@ -154,7 +154,7 @@ def test_drafts_are_their_writers_alone(desk: Client, hospital: Facility, grace:
     assert colleague.get(DRAFTS).context["rows"] == []
     assert colleague.get(f"{BOOK}?draft={kept.pk}").status_code == 404
     assert colleague.post(f"{DRAFTS}{kept.pk}/discard/").status_code == 404
-    assert colleague.post(KEEP, form).status_code == 200  # one of their own, under the same key
+    assert colleague.post(KEEP, form).status_code == 200  # a draft of their own, under the same key
     assert queries.form_data_of(BookingDraft.objects.get(pk=kept.pk))["clock"] == "1430"
     assert [one.status_code for one in (visitor(UserRole.AUDITOR).get(DRAFTS), Client().get(DRAFTS))] == [403, 302]
     assert visitor(UserRole.AUDITOR).post(KEEP, form).status_code == 403

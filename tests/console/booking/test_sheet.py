@@ -1,4 +1,4 @@
-"""Bookings from a sheet: all of them or none, and every row says what is wrong with it before anything is stored."""
+"""Bookings from a spreadsheet: all or none; every row's errors are shown before anything is stored."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ TOMORROW = "2026-11-21"
 
 @pytest.fixture(autouse=True)
 def orla(hospital: Facility, grace: Rider) -> Rider:
-    """Somebody beside Grace; both are known by their MRN."""
+    """A rider besides Grace; both have an MRN."""
     found = factories.RiderFactory.create(facility=hospital, first_name="Orla", last_name="Doe", home_address=HOME)
     for rider, mrn in ((grace, "E1"), (found, "E2")):
         ExternalId.objects.create(subject_type="rider", subject_id=rider.pk, system="epic", value=mrn)
@@ -48,7 +48,7 @@ def test_sheet_is_looked_at_and_then_booked(desk: Client, grace: Rider, orla: Ri
     booked = _send(desk, rows, book="1")
 
     assert told(booked) == ["2 bookings are made."]
-    assert Ride.objects.filter(rider=grace).count() == 2  # and the way back
+    assert Ride.objects.filter(rider=grace).count() == 2  # and the return leg
     ride = Ride.objects.get(rider=orla)
     assert (ride.service_type, ride.pickup["name"]) == ("other", "Riverbend General")
     assert Ride.objects.get(rider=grace, leg_sequence=1).driver_notes == "Ring twice."

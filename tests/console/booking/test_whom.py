@@ -1,4 +1,4 @@
-"""Whom the booking desk books: riders who are found, riders who are new, and nobody out of reach."""
+"""Riders of the booking form: found riders, new riders, and none outside the data scope."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from tests.rides.drafts import HOME
 pytestmark = pytest.mark.django_db
 
 
-# Finding whom
+# Search
 
 
 def test_rider_is_offered_by_name_id_phone_and_birth_date(desk: Client, grace: Rider) -> None:
@@ -180,7 +180,7 @@ def test_search_for_a_known_rider_takes_the_new_one_back(desk: Client) -> None:
     assert not desk_of(response).is_new
 
 
-# Rights and reach
+# Permissions and data scope
 
 
 def test_planner_of_other_facility_gets_no_rider_or_facility(grace: Rider, hospital: Facility) -> None:

@@ -1,4 +1,4 @@
-"""The planner's answers while no driver is found: each is one press, recorded, and read at the desk."""
+"""Planner decisions while no driver is available: one click each, recorded, and visible on the exceptions desk."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""The exceptions desk: who sees what of it, in which order, and how it is narrowed, paged and kept."""
+"""Exceptions desk: visibility, order, filters, pages and saved views."""
 
 import datetime as dt
 from typing import Any

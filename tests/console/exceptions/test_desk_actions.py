@@ -1,4 +1,4 @@
-"""What is done at the desk: taken, put aside, closed; and what is refused, which changes nothing."""
+"""Actions on the exceptions desk: claim, snooze, resolve; a refused action changes nothing."""
 
 import datetime as dt
 from typing import Any

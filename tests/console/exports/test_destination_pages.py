@@ -1,4 +1,4 @@
-"""Pages of destinations: who opens them, what they say, and what their forms store."""
+"""Pages of destinations: access, content, and what their forms store."""
 
 from collections.abc import Iterator
 from pathlib import Path

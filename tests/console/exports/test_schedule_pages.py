@@ -1,4 +1,4 @@
-"""Pages of schedules: kept from a report, changed, run, paused, left and fetched; who sees which."""
+"""Pages of schedules: created from a report, changed, run, paused, unsubscribed and downloaded; visibility."""
 
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def visit(user: User) -> Client:
 
 
 def filled(client: Client, url: str, **given: Any) -> dict[str, Any]:
-    """Give what a form would send as it is shown, with some of it changed."""
+    """Return what a form submits as it is shown, with some fields changed."""
     form = client.get(url).context["form"]
     values = {one.name: one.value() for one in form}
     values["at_time"] = f"{values['at_time']:%H:%M}"
@@ -184,7 +184,7 @@ def test_recipient_sees_it_and_may_leave_and_do_nothing_else() -> None:
 
 
 def test_bound_reader_sees_report_schedule_and_can_unsubscribe() -> None:
-    """They are sent their own figures; who else is sent it elsewhere is not theirs to read."""
+    """They receive their own figures; other recipients elsewhere are not visible to them."""
     owner, reader = person(name="Olga Owner"), person(UserRole.PLANNER, name="Rita Reader")
     reader.facilities.set([factories.FacilityFactory.create()])
     schedule = keep(reports_weekly(recipients=ids(owner, reader)), owner)
@@ -254,7 +254,7 @@ def test_ready_export_is_mailed_and_downloaded_by_recipients() -> None:
     assert sorted(message.to[0] for message in mail.outbox) == sorted([owner.email, reader.email])
     assert {message.subject for message in mail.outbox} == {"[Carelane] Your export is ready"}
     assert all(f"{PAGE}{schedule.pk}/" in str(message.body) for message in mail.outbox)
-    assert all("/files/" not in str(message.body) for message in mail.outbox)  # no key in a mail
+    assert all("/files/" not in str(message.body) for message in mail.outbox)  # no download key in a mail
     assert "2026-11-19" in str(mail.outbox[0].body)
     assert (fetched.status_code, file.status_code, stranger) == (302, 200, 404)
     assert untold == 404

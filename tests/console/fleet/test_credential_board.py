@@ -1,4 +1,4 @@
-"""The credential board and the list of drivers, without a browser."""
+"""Credential board and list of drivers, without a browser."""
 
 import csv
 import datetime as dt
@@ -36,7 +36,7 @@ def admin() -> Client:
 
 
 def _driver(days: int | None, *, type_: str = "cpr_first_aid", **columns: Any) -> Driver:
-    """A driver with every needed credential, and one more that lapses so many days from today."""
+    """Return a driver with every required credential, and a further one that expires this many days from today."""
     driver = fit_driver(**columns)
     if days is not None:
         factories.CredentialFactory.create(driver=driver, type=type_, expires_on=TODAY + days * DAY, blocking=False)
@@ -44,7 +44,7 @@ def _driver(days: int | None, *, type_: str = "cpr_first_aid", **columns: Any) -
 
 
 def _give(driver: Driver, *days: int) -> None:
-    """Give a driver a ride on each of these days from today."""
+    """Assign a ride to a driver on each of these days from today."""
     for number in days:
         ride = factories.RideFactory.create(
             pickup_at=factories.PICKUP + number * DAY, service_date=TODAY + number * DAY
@@ -187,7 +187,7 @@ def test_rows_are_narrowed_by_provider_and_counters_take_it_back(admin: Client) 
 
 
 def test_rides_after_a_needed_credential_lapses_are_counted(admin: Client) -> None:
-    driver = _driver(1, last_name="Diaz")  # first aid, which nobody needs
+    driver = _driver(1, last_name="Diaz")  # first aid, which is not required
     driver.credentials.filter(type="mvr").update(expires_on=TODAY + 3 * DAY)
     driver.credentials.filter(type="driver_license").update(expires_on=TODAY + 5 * DAY)
     _give(driver, 0, 3, 4, 5, 6)
@@ -270,7 +270,7 @@ def test_pages_cost_the_same_queries_however_many_rows(
     for _ in range(count):
         _give(_driver(3), 4)
 
-    # session and person; providers; owners, credentials and rides; the look of the list and its views; the inbox
+    # session and user; providers; owners, credentials and rides; list preferences and views; the inbox
     with django_assert_num_queries(9):
         admin.get(path)
 

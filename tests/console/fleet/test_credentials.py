@@ -1,4 +1,4 @@
-"""One credential: filed, verified and rejected from its page."""
+"""One credential: filed, verified and rejected on its page."""
 
 import datetime as dt
 from typing import Any
@@ -177,7 +177,7 @@ def test_credential_is_verified_by_another_person(desk: Client) -> None:
     assert credential.verified_at is None
     assert "◆ Not verified" in text_of(desk.get(f"{FLEET}drivers/{driver.pk}/"))
     assert "Verify" in text_of(other_page)
-    assert other.post(_act(credential, "verify")).status_code == 404  # of another provider, or of none
+    assert other.post(_act(credential, "verify")).status_code == 404  # of another provider, or without one
     assert told(visitor(UserRole.ADMIN).post(_act(credential, "verify"), follow=True)) == [
         "The credential is verified."
     ]

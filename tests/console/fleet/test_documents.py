@@ -1,4 +1,4 @@
-"""Scans of credentials: sent in, saved and removed, and all that may be wrong with them."""
+"""Scans of credentials: uploaded, downloaded and removed, and their errors."""
 
 import datetime as dt
 from typing import Any
@@ -194,7 +194,7 @@ def test_a_scan_is_removed_for_good_and_the_reason_stays(desk: Client, credentia
     assert desk.get(_of(document)).status_code == 404
     again = desk.post(_of(document, "remove/"), {"reason": "x"}, follow=True)
     assert told(again) == ["Somebody has removed it meanwhile."]
-    assert _kept(credential).pk != document.pk  # the same file may come back
+    assert _kept(credential).pk != document.pk  # the same file may be uploaded again
 
 
 def test_a_removal_asks_for_a_reason(desk: Client, credential: Credential, by: Principal) -> None:

@@ -1,4 +1,4 @@
-"""Pages of drivers and vehicles, and whether a driver may drive."""
+"""Pages of drivers and vehicles, and driver eligibility."""
 
 import datetime as dt
 from typing import Any
@@ -34,7 +34,7 @@ def desk() -> Client:
 
 
 def _bound(driver: Driver) -> Client:
-    """Sign in a fleet admin of the driver's provider."""
+    """Log in a fleet admin of the driver's provider."""
     person = factories.UserFactory.create(role=UserRole.FLEET_ADMIN)
     person.providers.add(driver.provider)
     client = Client()
@@ -49,7 +49,7 @@ def _given(driver: Driver, **columns: Any) -> Ride:
 
 
 def _with_rides() -> tuple[Driver, Ride, Ride, Ride]:
-    """A driver with a ride to come, one under way, and one on which they ride along."""
+    """Return a driver with a ride ahead, one in progress, and one as attendant."""
     driver, vehicle = fit_pair()
     coming = factories.RideFactory.create(pickup_at=factories.PICKUP + 24 * HOUR)
     factories.put_driver_on(coming, driver=driver, vehicle=vehicle)
@@ -168,10 +168,10 @@ def test_pages_cost_the_same_queries_however_much_there_is(
         Leave.objects.create(driver=driver, starts_at=starts_at, ends_at=starts_at + HOUR)
         _given(driver)
 
-    # session and person; driver, credentials, shifts, leave; the board's three; units; rides; the inbox
+    # session and user; driver, credentials, shifts, leave; the board's three; units; rides; the inbox
     with django_assert_num_queries(12):
         desk.get(f"{DRIVERS}{driver.pk}/")
-    # session and person; driver, credentials, shifts, leave; rides; the trail; the inbox
+    # session and user; driver, credentials, shifts, leave; rides; audit trail; the inbox
     with django_assert_num_queries(9):
         desk.get(f"{DRIVERS}{driver.pk}/activation/?to=suspended")
 

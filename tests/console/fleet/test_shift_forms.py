@@ -1,4 +1,4 @@
-"""Shifts planned, changed, ended, cancelled and planned once more from their pages."""
+"""Shifts planned, changed, ended, cancelled and repeated on their pages."""
 
 import datetime as dt
 from typing import Any
@@ -60,7 +60,7 @@ def _ride(shift: Shift, at: dt.datetime) -> Ride:
 
 
 def _looked(asked: Any, sent: dict[str, Any]) -> dict[str, Any]:
-    """Send the same again, as whoever looked at the rides that were asked about."""
+    """Submit the same form again, after a review of the affected rides."""
     return {**sent, "accept": "on", "seen": asked.context["seen"]}
 
 
@@ -197,7 +197,7 @@ def test_a_vehicle_of_another_provider_is_refused(desk: Client) -> None:
     answer = desk.post(NEW, _form(driver, theirs))
 
     assert "belongs to another provider" in answer.context["form"].errors["vehicle"][0]
-    assert f"({theirs.provider.name})" in text_of(answer)  # where there are several, they are told apart
+    assert f"({theirs.provider.name})" in text_of(answer)  # several matches are distinguished by provider
 
 
 def test_a_shift_is_moved_and_given_to_others(desk: Client) -> None:

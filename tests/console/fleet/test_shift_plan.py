@@ -1,4 +1,4 @@
-"""The shifts of a week, without a browser."""
+"""Shift plan of a week, without a browser."""
 
 import datetime as dt
 from typing import Any
@@ -34,7 +34,7 @@ def _shift(starts_at: dt.datetime, hours: float = 8, **columns: Any) -> Shift:
 
 
 def _cells(page: Any) -> dict[str, list[list[str]]]:
-    """What stands on each day, by driver."""
+    """Return the content of each day, by driver."""
     return {
         row["name"].partition(",")[0]: [
             [f"{one['starts']}-{one['ends']} {one['unit']}" for one in day["shifts"]] + ["away"] * day["away"]
@@ -50,7 +50,7 @@ def test_plan_needs_read_scope_and_changes_write_scope(role: UserRole) -> None:
     page = visitor(role).get(f"{PLAN}?day=2026-11-16")
 
     assert page.status_code == (200 if Scope.DRIVERS_READ in SCOPES_OF_USER[role] else 403)
-    if page.status_code == 200 and role != UserRole.FLEET_ADMIN:  # who is a member of no provider here
+    if page.status_code == 200 and role != UserRole.FLEET_ADMIN:  # who belongs to no provider here
         links = f"{PLAN}{shift.pk}/" in page.content.decode()
         assert links == (Scope.DRIVERS_WRITE in SCOPES_OF_USER[role])
         assert "06:00\N{EN DASH}14:00" in text_of(page)
@@ -145,6 +145,6 @@ def test_plan_costs_the_same_queries_however_many_drivers(
     for _ in range(count):
         _shift(SIX)
 
-    # session and person; providers; drivers, shifts and leave; the inbox
+    # session and user; providers; drivers, shifts and leave; the inbox
     with django_assert_num_queries(7):
         desk.get(PLAN)

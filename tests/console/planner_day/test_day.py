@@ -1,4 +1,4 @@
-"""A facility's day: who sees it, in which section each ride stands, and what planners do there."""
+"""A facility's day: access, the section of each ride, and planner actions."""
 
 import datetime as dt
 from typing import Any
@@ -42,7 +42,7 @@ def ward(db: None) -> Facility:
 
 
 def _discharge(ward: Facility, **more: Any) -> Ride:
-    """A will-call discharge whose order is signed, unless its checklist says otherwise."""
+    """Create a will-call discharge with a signed order, unless its checklist differs."""
     details = {"checklist": {"orderSigned": True}, "room": "417"} | more.pop("details", {})
     rider = factories.RiderFactory.create(facility=ward, first_name="Orla", last_name="Abernathy")
     factories.AccommodationProfileFactory.create(rider=rider)
@@ -419,14 +419,14 @@ def test_day_takes_as_many_queries_however_many_rides(
         ride_in(RideStatus.COMPLETED, facility=ward)
     planner = planner_of(ward)
 
-    with django_assert_num_queries(10):  # 4 of every page; facilities, facility, rides, exceptions, estimates, trail
+    with django_assert_num_queries(10):  # 4 of every page; facilities, facility, rides, exceptions, estimates, audit
         seen = planner.get(BASE)
 
     assert [len(rows) for rows in _stands(seen).values()] == [many] * 5
 
 
 def test_driver_delayed_elsewhere_is_forecast_late_with_reason(ward: Facility) -> None:
-    """Nobody told when the vehicle comes; another facility's ride keeps the driver until after the pickup."""
+    """No ETA was reported; another facility's ride occupies the driver until after the pickup."""
     here = ride_in(RideStatus.ASSIGNED, facility=ward, pickup_at=PICKUP + HOUR)
     before = factories.RideFactory.create(pickup_at=PICKUP, estimated_minutes=30)
     factories.put_driver_on(before, driver=here.driver, vehicle=here.vehicle)

@@ -1,4 +1,4 @@
-"""The day of several facilities at once, and the day on paper."""
+"""The day of several facilities at once, and its printed form."""
 
 import datetime as dt
 from typing import Any
@@ -150,7 +150,7 @@ def test_no_facility_has_no_day(db: None) -> None:
     assert facility_day.facility_days([factories.FacilityFactory.build().pk], None, by=by, at=factories.NOW) == []
 
 
-# On paper
+# In print
 
 
 def test_printed_day_is_by_time_without_private_details(planner: Client, ward: Facility, lodge: Facility) -> None:
@@ -172,7 +172,7 @@ def test_printed_day_is_by_time_without_private_details(planner: Client, ward: F
     assert "No ride is booked for this day." in said
     assert "Quiet" not in said
     assert "555" not in said  # no telephone numbers
-    assert "Ambulatory Unassigned" in said  # how the patient rides, and no more of what they need
+    assert "Ambulatory Unassigned" in said  # the mobility of the patient, and no other needs
     looks = AuditEntry.objects.filter(action="rides.day_print").values_list("facility_id", flat=True)
     assert set(looks) == {ward.pk, lodge.pk}
 

@@ -1,4 +1,4 @@
-"""The sheet of one day: who comes to which chair, what they need, how they go back, and what is otherwise today."""
+"""Day sheet of a center: rider and chair, needs, return trips, and exceptions of the day."""
 
 import datetime as dt
 from typing import Any
@@ -93,7 +93,7 @@ def test_needs_come_from_ride_and_otherwise_from_order(centre: Facility) -> None
     _order(centre, "Abel", of=asked)
     plain = _order(centre, "Brook", of={"chair_time": dt.time(6)})
     factories.AccommodationProfileFactory.create(rider=plain.rider, mobility="stretcher", current=True)
-    far = MONDAY + 70 * DAY  # beyond what is booked
+    far = MONDAY + 70 * DAY  # beyond the booked horizon
 
     assert f"Abel, Orla {said} by 10:15" in _text(_page(centre))
     assert f"Abel, Orla {said} by 10:15 pickup 09:50 planned about 15:00 will call planned" in _text(_page(centre, far))
@@ -201,7 +201,7 @@ def test_pickup_on_the_evening_before_says_its_day(centre: Facility) -> None:
 
 
 def test_outbound_leg_removed_from_series_leaves_return_trip(centre: Facility) -> None:
-    """The terms lost the day's way there; a way back that people changed stays."""
+    """The terms lost the day's outbound leg; a customized return leg stays."""
     order = _order(centre, "Abel")
     Ride.objects.filter(pk=cast.rides(order)[1].pk).update(occurrence_state="customized")
     edit_order.change(order_id=order.pk, terms={"days_of_week": (2,)}, **TOLD)
@@ -267,7 +267,7 @@ def test_sheet_asks_the_same_however_many_riders(django_assert_num_queries: Any,
         cast.order(centre)
     client = visitor(UserRole.DISPATCHER)
 
-    # Session, user, inbox, the facility, orders, five of the calendar, rides, profiles, terms, the trail.
+    # Session, user, inbox, the facility, orders, five of the calendar, rides, profiles, terms, audit trail.
     with django_assert_num_queries(14):
         client.get(f"{BASE}facilities/{centre.pk}/day/", {"date": str(MONDAY)})
 

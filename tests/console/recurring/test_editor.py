@@ -1,4 +1,4 @@
-"""The series editor: a rider is found, an order made once, and changed from a day on."""
+"""Series editor: a rider is searched, an order created once, and changed from a date on."""
 
 import datetime as dt
 from typing import Any
@@ -340,7 +340,7 @@ def test_stale_change_goes_over_nothing(centre: Facility, rider: Rider, desk: Cl
 def test_order_that_vanishes_while_it_is_changed_is_not_found(
     centre: Facility, rider: Rider, desk: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Membership may end between the look at the order and its lock."""
+    """Membership may end between the read of the order and its lock."""
     order = cast.order(centre, rider)
 
     def gone(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Folded parts of the series editor: doors, the drop-off, needs, companions and preferred drivers."""
+"""Collapsible parts of the series editor: entrances, drop-off, needs, companions and preferred drivers."""
 
 import datetime as dt
 import re
@@ -72,7 +72,7 @@ def _add(client: Client, centre: Facility, rider: Rider, **more: Any) -> Any:
 
 
 def _folds(response: Any) -> dict[str, tuple[bool, str]]:
-    """Read the folded parts by their titles: whether each is open, and what it says."""
+    """Return the collapsible parts by title: whether each is open, and its summary."""
     found = re.findall(
         r'<details class="fold"[^>]*?( open)?><summary>([^<]*) <span class="says">([^<]*)<', response.content.decode()
     )

@@ -1,4 +1,4 @@
-"""Calendar links on pages: made, shown once, revoked; and what a calendar program gets under the address."""
+"""Calendar links on pages: created, shown once, revoked; and the response to a calendar program."""
 
 import datetime as dt
 import re
@@ -32,7 +32,7 @@ def _of_facility(order: StandingOrder) -> str:
 
 
 def _made(page: str, **form: Any) -> str:
-    """Make a link on a page, and give the path of its calendar."""
+    """Create a link on a page, and return the path of its calendar."""
     answer = visitor(UserRole.DISPATCHER).post(page, form)
     found = re.search(r"https?://[^/]+(/calendar/[A-Za-z0-9_-]{43}\.ics)", answer.content.decode())
     assert found, text_of(answer)
@@ -114,7 +114,7 @@ def test_old_sign_in_is_proven_again_before_a_link_is_made(order: StandingOrder)
 def test_links_beyond_reach_are_not_there(order: StandingOrder) -> None:
     _made(_of_facility(order))
     link = CalendarLink.objects.get()
-    stranger = visitor(UserRole.PLANNER)  # member of no facility
+    stranger = visitor(UserRole.PLANNER)  # a member of no facility
 
     for page in (_of_facility(order), page_of(order, "links/")):
         assert stranger.get(page).status_code == 404
@@ -129,5 +129,5 @@ def test_pages_ask_the_same_however_many_links(order: StandingOrder, django_asse
         _made(_of_facility(order))
     client = visitor(UserRole.DISPATCHER)
 
-    with django_assert_num_queries(6):  # session, user, inbox, facility, links, who made them
+    with django_assert_num_queries(6):  # session, user, inbox, facility, links, their creators
         client.get(_of_facility(order))

@@ -1,4 +1,4 @@
-"""The list of recurring rides: by facility, days and chair time."""
+"""List of standing orders: by facility, days and chair time."""
 
 import datetime as dt
 from typing import Any
@@ -178,7 +178,8 @@ def test_list_asks_the_same_however_many_orders(django_assert_num_queries: Any, 
         cast.order(centre)
     client = visitor(UserRole.DISPATCHER)
 
-    # Session, user, inbox, facilities of the filter, views, the facility, orders, terms, holds, next rides, the trail.
+    # Session, user, inbox, facilities of the filter, views, the facility, orders, terms, holds, next rides, audit
+    # trail.
     with django_assert_num_queries(11):
         client.get(LIST, {"facility": str(centre.pk)})
 

@@ -1,4 +1,4 @@
-"""What is done from the page of an order: single days, holds, its end; each told with what became of the rides."""
+"""Actions on the page of an order: single days, holds, its end; each reports the effect on rides."""
 
 import datetime as dt
 from typing import Any
@@ -56,7 +56,7 @@ def desk(db: None) -> Client:
 
 
 def _kept(order: StandingOrder) -> tuple[Any, ...]:
-    """Say all that a refused form must not change."""
+    """Return everything that a refused form must not change."""
     order.refresh_from_db()
     return order.version, order.status, order.end_date, Hold.objects.count(), OccurrenceChange.objects.count()
 
@@ -277,7 +277,7 @@ def test_those_who_may_not_change_schedules_are_refused(order: StandingOrder, ac
 def test_order_that_vanishes_meanwhile_is_not_found(
     order: StandingOrder, desk: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Membership may end between the look at the order and its lock."""
+    """Membership may end between the read of the order and its lock."""
 
     def gone(*args: Any, **kwargs: Any) -> Any:
         raise NotFound(Message("standing order"))
@@ -288,7 +288,7 @@ def test_order_that_vanishes_meanwhile_is_not_found(
 
 
 def _present(response: Any) -> dict[str, Any]:
-    """Read the form that moves the day shown, as it begins."""
+    """Return the initial data of the form that moves the day."""
     form = response.context["occurrences"][0]["move"]
     return {name: form[name].value() for name in ("to_date", "chair_time", "pickup_time", "return_time")}
 
@@ -298,7 +298,7 @@ def _arranged() -> list[tuple[Any, ...]]:
 
 
 def _move(client: Client, order: StandingOrder, day: dt.date, **changes: Any) -> Any:
-    """Open a day and send its form with some fields otherwise."""
+    """Open a day and submit its form with some fields changed."""
     filled = _present(client.get(page_of(order, f"?day={day}"))) | changes
     occurrence = client.get(page_of(order, f"?day={day}")).context["occurrences"][0]["view"]
     sent = {name: value for name, value in filled.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The page of a standing order: its month in words and signs, and what each day offers."""
+"""Page of a standing order: its month in text and symbols, and the actions of each day."""
 
 import datetime as dt
 import re
@@ -339,7 +339,7 @@ def test_page_asks_the_same_however_many_days(django_assert_num_queries: Any, ce
     order = cast.order(centre, end_date=MONDAY + weeks * 7 * DAY)
     client = visitor(UserRole.DISPATCHER)
 
-    # Session, user, inbox, the order, five of the calendar, terms, holds, the rider's needs, the trail.
+    # Session, user, inbox, the order, five of the calendar, terms, holds, the rider's needs, audit trail.
     with django_assert_num_queries(13):
         client.get(page_of(order))
 

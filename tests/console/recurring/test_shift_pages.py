@@ -1,4 +1,4 @@
-"""Moved days of a facility: entered, looked at, applied and undone."""
+"""Moved days of a facility: entered, previewed, applied and undone."""
 
 import datetime as dt
 from typing import Any
@@ -284,10 +284,10 @@ def test_pages_ask_the_same_however_many_orders(django_assert_num_queries: Any, 
         cast.order(centre)
     shift, client = _entered(centre), visitor(UserRole.DISPATCHER)
 
-    # Session, user, inbox, the facility, orders, terms, holds, next rides, the trail, shifts.
+    # Session, user, inbox, the facility, orders, terms, holds, next rides, audit trail, shifts.
     with django_assert_num_queries(10):
         client.get(_page(centre))
-    # Session, user, inbox, the shift, eight of the preview without drivers, the trail.
+    # Session, user, inbox, the shift, eight of the preview without drivers, audit trail.
     with django_assert_num_queries(13):
         client.get(_of(shift))
     assert Rider.objects.count() == count

@@ -1,4 +1,4 @@
-"""Visits of the pages of an order: what its forms send, and what the next page tells."""
+"""Requests of the pages of an order: its forms, and the messages of the next page."""
 
 import re
 from typing import Any
@@ -15,13 +15,13 @@ def page_of(order: StandingOrder, more: str = "") -> str:
 
 
 def send(client: Client, order: StandingOrder, action: str, **form: Any) -> Any:
-    """Send a form of the page, as it was filled in from the order as it is; follow to the page that tells of it."""
+    """Submit a form of the page, filled in from the current order; follow to the next page."""
     version = StandingOrder.objects.get(pk=order.pk).version
     return client.post(page_of(order, f"{action}/"), {"version": version} | form, follow=True)
 
 
 def change_series(desk: Client, order: StandingOrder, **changes: Any) -> Any:
-    """Open the form and send it with some fields otherwise."""
+    """Open the form and submit it with some fields changed."""
     shown = desk.get(page_of(order, "change/")).context["form"]
     filled = {name: shown[name].value() for name in shown.fields}
     sent = {name: value for name, value in (filled | changes).items() if value is not None and value is not False}
@@ -29,6 +29,6 @@ def change_series(desk: Client, order: StandingOrder, **changes: Any) -> Any:
 
 
 def cell(response: Any, day: int) -> str:
-    """Read the name of a day of the calendar."""
+    """Return the accessible name of a day of the calendar."""
     names = re.findall(r'<td[^>]*><a [^>]*>\s*<span class="visually-hidden">([^<]*)</span>', response.content.decode())
     return str(names[day - 1])

@@ -1,4 +1,4 @@
-"""The summary of a day as a file: what the API says, and no more than the reader may see."""
+"""Summary of a day as a file: the content of the API, within the reader's permissions."""
 
 import pytest
 

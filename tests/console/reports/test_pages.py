@@ -1,4 +1,4 @@
-"""Reports in the console: figures, what they are made of, the rides behind them, and who sees which."""
+"""Reports in the console: figures, their components, the rides behind them, and visibility."""
 
 import csv
 import datetime as dt
@@ -35,7 +35,7 @@ TOO_FEW = "Too few rides to show"
 
 
 def driven(day: int, arrived: int) -> legs.Leg:
-    """Make a leg that was driven; `arrived` in minutes after the pickup time."""
+    """Create a completed leg; `arrived` in minutes after the pickup time."""
     return legs.Leg(day=day, arrived=arrived, boarded=arrived + 5, delivered=arrived + 20, dropped=arrived + 25)
 
 
@@ -46,7 +46,7 @@ def supervisor(db: None) -> Client:
 
 def table_of(response: Any) -> list[list[str]]:
     rows = list(csv.reader(io.StringIO(response.content.decode().removeprefix("\ufeff"))))
-    return [row[:-1] for row in rows]  # the last column says whose copy it is
+    return [row[:-1] for row in rows]  # the last column names the owner of the copy
 
 
 def tiles_of(response: Any) -> dict[str, tuple[float | None, int | None, int | None]]:
@@ -133,7 +133,7 @@ def test_period_before_and_which_way_it_went(supervisor: Client, month: legs.Cas
         ("period=month", "2026-11-01", "2026-11-20"),
         ("period=last_month", "2026-10-01", "2026-10-31"),
         ("from=2026-01-01&to=2026-01-02", "2026-01-01", "2026-01-02"),
-        # Days say nothing of another period.
+        # Dates are ignored for another period.
         ("period=7&from=2026-01-01&to=2026-01-02", "2026-11-13", "2026-11-19"),
     ],
 )
@@ -208,7 +208,7 @@ def test_planner_sees_their_facility_alone(month: legs.Cast) -> None:
     assert others.get(f"{PAGE}?{NOVEMBER}").context["rows"] == []
     assert others.get(f"{PAGE}fulfillmentRate/rides/?{NOVEMBER}").context["rows"] == []
     assert tiles_of(own.get(f"{PAGE}?{NOVEMBER}"))["fulfillmentRate"] == (0.814, 35, 43)
-    # A facility out of reach is no choice.
+    # A facility outside the data scope is not a choice.
     assert "Select a valid choice." in text_of(others.get(f"{PAGE}?{NOVEMBER}&facility={month.facility.pk}"))
 
 
@@ -272,7 +272,7 @@ def test_rides_come_a_page_at_a_time(supervisor: Client, month: legs.Cast) -> No
     assert [len(page) for page in pages] == [50, 3]
     assert not set(pages[0]) & set(pages[1])
     assert second.context["next"] == ""
-    # What is no ride in reach begins at the beginning.
+    # A cursor that names no ride in scope starts at the beginning.
     assert len(supervisor.get(f"{whole}&after=x").context["rows"]) == 50
 
 
@@ -390,7 +390,7 @@ def test_reason_that_is_gone_is_said_by_its_code(supervisor: Client, month: legs
     (row,) = [row for row in response.context["breakdowns"][0]["rows"] if row[1] == "Gone_since"]
     assert row[::2] == ("Cancelled", "1")
     assert len(supervisor.get(row[3]).context["rows"]) == 1
-    # The 2nd was closed before: it is said that it has changed.
+    # The 2nd was closed before: the page reports the change.
     assert "1 closed day of a facility has changed since" in text_of(response)
     assert "not_booked" not in text_of(supervisor.get(f"{PAGE}?{NOVEMBER}"))
 
@@ -476,7 +476,7 @@ def test_pages_cost_as_many_queries_for_any_number(
     for number in range(count):
         legs.write(driven(2 + number, 0), legs.cast())
     rollups.refresh(by=system(), at=NOW, seconds=60)
-    supervisor.get(PAGE)  # the session is fresh after it
+    supervisor.get(PAGE)  # makes the session fresh
 
     with django_assert_num_queries(OVERVIEW):
         supervisor.get(f"{PAGE}?{NOVEMBER}")

@@ -46,7 +46,7 @@ def text(of: PdfReader) -> str:
 
 
 def squeezed(said: str) -> str:
-    """Leave spaces out: narrow columns break lines where the page has none."""
+    """Remove spaces: narrow columns break lines where the page has none."""
     return "".join(said.split())
 
 
@@ -136,7 +136,7 @@ def test_pictures_are_described(supervisor: Client, month: legs.Cast) -> None:
 
 
 def tags(made: PdfReader) -> list[Any]:
-    """List the elements of the structure, from its root down."""
+    """Return the elements of the structure tree, from its root down."""
     found, waiting = [], [cast(Any, made.trailer["/Root"])["/StructTreeRoot"]]
     while waiting:
         children = waiting.pop().get("/K", [])

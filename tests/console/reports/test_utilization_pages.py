@@ -1,4 +1,4 @@
-"""The work of drivers and vehicles on pages, in files and over the wire, and each one's days."""
+"""Work of drivers and vehicles on pages, in files and over the API, and the days of each."""
 
 import datetime as dt
 from typing import Any
@@ -25,7 +25,7 @@ def supervisor(db: None) -> Client:
 
 @pytest.fixture
 def crew(db: None) -> legs.Cast:
-    """Two rides on the 2nd and one on the 3rd, 20 minutes each; a shift of eight hours until 02:00 of the 3rd."""
+    """Create two rides on the 2nd and one on the 3rd, 20 minutes each; an eight-hour shift until 02:00 of the 3rd."""
     cast = legs.cast()
     cast.driver.first_name, cast.driver.last_name = "Mara", "Quill"
     cast.driver.save()
@@ -109,7 +109,7 @@ def test_rides_out_of_reach_make_no_work(crew: legs.Cast) -> None:
 
 @pytest.mark.parametrize("of", ["driver", "vehicle"])
 def test_analyst_sees_no_few_rides(crew: legs.Cast, of: str) -> None:
-    # 3 rides of one, 5 and 7 of others: what is small takes the least with it.
+    # 3 rides of one driver, 5 and 7 of others: a suppressed small count also suppresses the smallest other one.
     others = [legs.cast(), legs.cast()]
     for cast, count in zip(others, (5, 7), strict=True):
         for number in range(count):
@@ -133,7 +133,7 @@ def test_analyst_sees_no_few_rides(crew: legs.Cast, of: str) -> None:
 
 @pytest.mark.parametrize("of", ["driver", "vehicle"])
 def test_who_has_two_riders_at_a_time_is_busy_once(supervisor: Client, crew: legs.Cast, of: str) -> None:
-    # From 10:05 to 10:25 there is one already; this one is on board from 10:15 to 10:35.
+    # Another ride lasts from 10:05 to 10:25; this one has its rider on board from 10:15 to 10:35.
     legs.write(legs.Leg(day=2, at="10:10", arrived=0, boarded=5, delivered=20, dropped=25, onboard=15), crew)
 
     (row,) = supervisor.get(f"{WORK}?{NOVEMBER}&of={of}").context["rows"]
@@ -145,7 +145,7 @@ def test_who_has_two_riders_at_a_time_is_busy_once(supervisor: Client, crew: leg
 
 def test_times_out_of_order_make_no_trouble(supervisor: Client, crew: legs.Cast) -> None:
     ride = legs.write(legs.Leg(day=4, boarded=5, dropped=25, onboard=20), crew)
-    ride.departed_at = ride.pickup_at + dt.timedelta(minutes=35)  # told late, and nobody told of the arrival
+    ride.departed_at = ride.pickup_at + dt.timedelta(minutes=35)  # reported late, and without an arrival report
     ride.save()
 
     (row,) = supervisor.get(f"{WORK}?{NOVEMBER}").context["rows"]
@@ -205,7 +205,7 @@ def test_pages_cost_as_many_queries_for_any_number(
         cast = legs.cast()
         for day in range(number + 1):
             legs.write(driven(2 + day, 0), cast)
-    supervisor.get(WORK)  # the session is fresh after it
+    supervisor.get(WORK)  # makes the session fresh
 
     with django_assert_num_queries(ALL):
         response = supervisor.get(f"{WORK}?{NOVEMBER}")

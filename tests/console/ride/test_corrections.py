@@ -1,4 +1,4 @@
-"""An ending that was recorded by mistake is taken back from the page of its ride; a second *Ready now* is no news."""
+"""Corrections on the ride page: an outcome recorded by mistake is undone; a second *Ready now* changes nothing."""
 
 import datetime as dt
 from typing import Any
@@ -52,7 +52,7 @@ def test_ending_is_corrected_with_reason_and_history_has_both(supervisor: Client
     assert (ride.status, ride.reason_code, ride.status_before_end) == (back_to, "", "")
     event = Event.objects.get(subject_id=ride.pk, type="ride.corrected")
     assert (event.occurred_at, event.data["endedAs"]) == (NOW, "cancelled")
-    assert "Wrong patient" not in str(event.data)  # free text stays out of what is sent to others
+    assert "Wrong patient" not in str(event.data)  # free text stays out of published events
     assert AuditEntry.objects.get(action="rides.status").reason == "Wrong patient"
     assert "Ending corrected" in text_of(done)
     assert "it had ended as: cancelled" in text_of(done)

@@ -1,4 +1,4 @@
-"""What is done to a ride from its page: by right, at the version that was read, with a reason where one is needed."""
+"""Actions on the ride page: by permission, at the version that was read, with a reason if required."""
 
 import datetime as dt
 from typing import Any
@@ -45,7 +45,7 @@ def _planner(ride: Ride) -> Client:
 
 
 def _send(client: Client, ride: Ride, action: str, **form: Any) -> Any:
-    """Send a form of the page as it is now; follow to the page that tells of it."""
+    """Submit a form of the current page; follow to the next page."""
     version = Ride.objects.get(pk=ride.pk).version
     return client.post(page_of(ride, f"{action}/"), {"version": version} | form, follow=True)
 
@@ -246,7 +246,7 @@ def test_moments_that_cannot_be_are_refused_by_their_field(desk: Client) -> None
 
     assert (unknown.status_code, list(unknown.context["moment"].errors)) == (422, ["type"])
     assert future.context["moment"].errors == {"occurred_at": ["When lies more than two minutes in the future."]}
-    assert list(twice.context["moment"].errors) == ["occurred_at"]  # the clocks went back: it was twice
+    assert list(twice.context["moment"].errors) == ["occurred_at"]  # the clocks went back: the time is ambiguous
     assert traces(ride) | {"audit": 0} == before | {"audit": 0}
 
 

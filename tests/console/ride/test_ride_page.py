@@ -1,4 +1,4 @@
-"""The page of a ride: who sees how much of it, and what happened with who says so."""
+"""Ride page: how much each role sees of it, and its history with the source of each entry."""
 
 import datetime as dt
 from typing import Any
@@ -49,7 +49,7 @@ def _bound(role: UserRole, **places: Any) -> Client:
 
 
 def _full_ride(**more: Any) -> Ride:
-    """A discharge with texts everywhere that few may read."""
+    """Create a discharge with restricted texts in every field."""
     facility = factories.FacilityFactory.create()
     door = factories.EntranceFactory.create(facility=facility, name="North door")
     factories.ContactFactory.create(facility=facility, name="Nina Nurse")

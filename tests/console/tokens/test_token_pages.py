@@ -1,4 +1,4 @@
-"""Tokens of API clients on their pages: listed, issued, rotated, revoked."""
+"""Pages of API tokens: listed, issued, rotated, revoked."""
 
 import datetime as dt
 import re

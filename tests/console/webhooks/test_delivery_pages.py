@@ -1,4 +1,4 @@
-"""Deliveries: found, shown, sent again, cancelled."""
+"""Pages of deliveries: search, detail, resending, cancellation."""
 
 import datetime as dt
 import json
@@ -40,7 +40,7 @@ def test_list_asks_the_same_however_many_deliveries(django_assert_num_queries: A
         _delivered(made.endpoint())
     client = visitor()
 
-    # session, user, endpoints of the filter, the look of the list, deliveries, views, open alerts
+    # session, user, endpoints of the filter, list preferences, deliveries, views, open alerts
     with django_assert_num_queries(7):
         client.get(LIST)
 

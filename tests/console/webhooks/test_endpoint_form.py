@@ -1,4 +1,4 @@
-"""The form of an endpoint: what it stores, what it refuses, and how it says so."""
+"""Form of an endpoint: what it stores, what it refuses, and its messages."""
 
 import datetime as dt
 import time

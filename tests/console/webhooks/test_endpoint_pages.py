@@ -1,4 +1,4 @@
-"""The list of endpoints and the page of one: how they do, and what people do to them."""
+"""List of endpoints and page of an endpoint: health and actions."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""Recovering what an endpoint missed: counted, started, watched."""
+"""Recovery of missed events: counted, started, monitored."""
 
 import datetime as dt
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who opens the pages of webhooks, and what they find of what is not there."""
+"""Access to the webhook pages, and to rows that do not exist."""
 
 import pytest
 from django.urls import reverse

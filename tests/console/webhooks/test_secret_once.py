@@ -1,4 +1,4 @@
-"""V1: a secret is in the answer that made it, and nowhere else."""
+"""V1: a secret is contained only in the response that created it."""
 
 import datetime as dt
 import re

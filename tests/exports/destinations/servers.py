@@ -1,4 +1,4 @@
-"""Real servers on loopback that files are put to: SFTP by asyncssh, and buckets by moto."""
+"""Real servers on loopback for uploads: SFTP by asyncssh, and S3 by moto."""
 
 import asyncio
 import ipaddress
@@ -23,12 +23,12 @@ from lib.outbound import Rules
 
 INSIDE: Final = Rules(networks=(ipaddress.ip_network("127.0.0.0/8"),), plain_http=True)
 USERNAME: Final = "carelane"
-PASSWORD: Final = "pass 'word\" $x"  # of these servers; what a shell would trip over
+PASSWORD: Final = "pass 'word\" $x"  # of these servers, with characters that break in a shell
 REGION: Final = "us-east-1"
 
 
 class Sftp(asyncssh.SFTPServer):
-    """A server whose folder is its first one."""
+    """SFTP server that is confined to a folder."""
 
     opened: ClassVar[list[Any]] = []
 
@@ -43,7 +43,7 @@ class Sftp(asyncssh.SFTPServer):
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """A server of SFTP, and what lies there."""
+    """A running SFTP server, and the files in it."""
 
     port: int
     host_key: str
@@ -59,13 +59,13 @@ class Listening:
 
 
 def public_line(key: Any) -> str:
-    """Return the public half of a host key as known_hosts has it, without the host."""
+    """Return the public half of a host key as a known_hosts line, without the host."""
     return " ".join(key.export_public_key().decode().split()[:2])
 
 
 @contextmanager
 def sftp(root: Path, *, answers: type[Sftp] = Sftp, authorized: str = "", key: Any = None) -> Iterator[Listening]:
-    """Serve a folder, in a thread of its own, to whoever has the password or a key of `authorized`."""
+    """Serve a folder from a thread, for the password or a key of `authorized`."""
 
     connections: list[asyncssh.SSHServerConnection] = []
 
@@ -112,12 +112,12 @@ def sftp(root: Path, *, answers: type[Sftp] = Sftp, authorized: str = "", key: A
         stop[0]()
         thread.join(10)
         while Sftp.opened:
-            Sftp.opened.pop().close()  # of what was cut off
+            Sftp.opened.pop().close()  # aborted connections
 
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """A service of buckets with the bucket `claims`, and a key that may put what begins with `in/` into it, no more."""
+    """S3 service with the bucket `claims`, and a key that may only put objects whose names begin with `in/`."""
 
     url: str
     key: AccessKey
@@ -137,7 +137,7 @@ class Buckets:
             return {one["Key"]: client.get_object(Bucket=bucket, Key=one["Key"])["Body"].read() for one in found}
 
     def unfinished(self) -> list[str]:
-        """List uploads in parts that were neither ended nor given up."""
+        """Return multipart uploads that were neither completed nor aborted."""
         with self.trusting_everybody():
             return [one["Key"] for one in self.client().list_multipart_uploads(Bucket="claims").get("Uploads", [])]
 
@@ -150,7 +150,7 @@ class Buckets:
             self.ask_after("0")
 
     def ask_after(self, requests: str) -> None:
-        """Judge signatures and policies after so many requests more."""
+        """Check signatures and policies only after this many further requests."""
         _post(f"{self.url}/moto-api/reset-auth", requests)
 
 
@@ -161,7 +161,7 @@ def _post(url: str, text: str) -> None:
 
 @contextmanager
 def buckets(policy: Any = ("s3:PutObject",)) -> Iterator[Buckets]:
-    """Serve buckets in memory, which judge signatures and policies as AWS does."""
+    """Serve in-memory buckets that check signatures and policies as AWS does."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     moto.start()
@@ -185,7 +185,7 @@ def buckets(policy: Any = ("s3:PutObject",)) -> Iterator[Buckets]:
 
 @contextmanager
 def cutting_off(url: str, *, after: int) -> Iterator[int]:
-    """Hand on to a server what comes to a port, and hang up for good after so many bytes."""
+    """Forward connections of a port to a server, and close them for good after this many bytes."""
     host, _, port = url.rpartition("/")[2].partition(":")
     left = [after]
 

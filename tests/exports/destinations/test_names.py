@@ -1,4 +1,4 @@
-"""Names mean the same to every program on the way."""
+"""File names mean the same to every program involved."""
 
 import pytest
 

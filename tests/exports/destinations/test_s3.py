@@ -1,4 +1,4 @@
-"""Files arrive in buckets whole or not at all, in those that were meant, and in no others."""
+"""S3 uploads: files arrive complete or not at all, and only in the intended bucket."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Files arrive by SFTP whole or not at all, at the server that was agreed on, and at no other."""
+"""SFTP uploads: files arrive complete or not at all, and only at the server with the pinned host key."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ SHORT = Limits(connect=2, read=2, whole=3)
 
 
 class Full(Sftp):
-    """Takes 100,000 bytes of a file."""
+    """Accepts 100,000 bytes of a file."""
 
     def write(self, file_obj: object, offset: int, data: bytes) -> int:
         if offset > 100_000:
@@ -37,7 +37,7 @@ class Full(Sftp):
 
 
 class HangsUp(Sftp):
-    """Ends the connection after 100,000 bytes of a file, the first time."""
+    """Closes the connection after 100,000 bytes of a file, the first time."""
 
     gone = 0
 
@@ -49,7 +49,7 @@ class HangsUp(Sftp):
 
 
 class Waits(Sftp):
-    """Says nothing about what it was sent."""
+    """Never acknowledges data."""
 
     begun = threading.Event()
 
@@ -60,7 +60,7 @@ class Waits(Sftp):
 
 
 class BlockingSftp(Sftp):
-    """Says nothing about what it was sent of the first file it sees, until it is let go."""
+    """Does not acknowledge the data of the first file until it is released."""
 
     release = threading.Event()
     first: ClassVar[list[str]] = []
@@ -73,7 +73,7 @@ class BlockingSftp(Sftp):
         return super().write(file_obj, offset, data)  # type: ignore[return-value]  # asyncssh allows both
 
 
-# A worker of its own, that puts something older under the same name.
+# A separate worker that uploads an older file under the same name.
 _WORKER = """
 import io, sys
 from pathlib import Path
@@ -89,7 +89,7 @@ sftp.upload(server, io.BytesIO(b"older" * 100_000), "carelane_completions_2026-1
 
 
 class NoRename(Sftp):
-    """Lets nothing be renamed."""
+    """Refuses every rename."""
 
     def posix_rename(self, oldpath: bytes, newpath: bytes) -> None:
         raise asyncssh.SFTPPermissionDenied("no")
@@ -382,7 +382,7 @@ def test_connection_uses_the_address_that_was_checked(
 def test_addresses_of_one_name_share_the_time_to_connect(
     listening: Listening, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever owns a name may have it lead to any number of addresses where nobody answers."""
+    """The owner of a name may resolve it to any number of addresses that do not answer."""
     clock, asked = [100.0], []
 
     def wait(address: tuple[str, int], timeout: float) -> None:

@@ -1,4 +1,4 @@
-"""Keys of SSH are read strictly, and told as OpenSSH tells them."""
+"""SSH keys: parsed strictly, with fingerprints as OpenSSH shows them."""
 
 import asyncssh
 import pytest

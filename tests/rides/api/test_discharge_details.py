@@ -1,4 +1,4 @@
-"""Details of a discharge that turn out to be wrong can be taken back."""
+"""Wrong details of a discharge can be removed."""
 
 from typing import Any
 

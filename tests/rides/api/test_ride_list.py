@@ -1,4 +1,4 @@
-"""The list of rides: every row as the serializer would show it, every page complete, every read in the trail."""
+"""List of rides: every row as the serializer shows it, every page complete, every read in the audit trail."""
 
 import datetime as dt
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ def _frozen() -> Iterator[None]:
 
 
 def full_ride(status: RideStatus, **columns: Any) -> Ride:
-    """Make a ride that holds something in every column the status allows."""
+    """Create a ride with a value in every column that the status allows."""
     at = factories.PICKUP
     driver = factories.DriverFactory.create()
     filled: dict[str, Any] = {

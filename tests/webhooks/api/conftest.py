@@ -1,4 +1,4 @@
-"""What every test of the API of webhooks takes for granted."""
+"""Fixtures of all tests of the webhook API."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.callers import TokenClient, api_with
 
 @pytest.fixture(autouse=True)
 def _no_lookups(names: dict[str, list[str]]) -> None:
-    """Look no name up outside."""
+    """Make no DNS query."""
 
 
 @pytest.fixture
@@ -19,5 +19,5 @@ def client(db: None) -> ApiClient:
 
 @pytest.fixture
 def api(client: ApiClient) -> TokenClient:
-    """A token of `client` that may do everything."""
+    """A token of `client` with all scopes."""
     return api_with(client=client)

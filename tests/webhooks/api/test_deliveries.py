@@ -1,4 +1,4 @@
-"""The log of deliveries over HTTP: what is found, what is shown to whom, and what can be done."""
+"""Delivery log over HTTP: search, disclosure, and actions."""
 
 import datetime as dt
 import json
@@ -204,7 +204,7 @@ def test_delivery_is_shown_with_all_that_was_sent_and_answered(api: TokenClient,
 
 
 def whole_ride(endpoint: Endpoint, **columns: Any) -> tuple[Delivery, Any]:
-    """Make a delivery of a whole ride that the receiver repeated in its answer."""
+    """Create a delivery of a whole ride whose response repeats the ride."""
     ride = RideFactory.create()
     delivery = made.delivery(endpoint, made.event(subject_id=ride.pk), body_level="full-resource", **columns)
     delivery.body_text = '{"riderId":"canary"}'

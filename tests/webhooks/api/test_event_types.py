@@ -1,4 +1,4 @@
-"""What can be subscribed to, and the keys to verify by, over HTTP."""
+"""Event types, and the keys for verification, over HTTP."""
 
 import base64
 

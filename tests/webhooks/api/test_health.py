@@ -1,4 +1,4 @@
-"""How endpoints do, over HTTP."""
+"""Health of endpoints over HTTP."""
 
 import datetime as dt
 from typing import Any
@@ -17,7 +17,7 @@ MINUTE, HOUR = dt.timedelta(minutes=1), dt.timedelta(hours=1)
 
 
 def attempts(endpoint: Endpoint, at: dt.datetime, *rows: tuple[int | None, int], number: int = 1) -> None:
-    """Record attempts, each by the status it got and the milliseconds it took."""
+    """Record attempts, each with its response status and milliseconds."""
     delivery = made.delivery(endpoint, made.event(), status="delivered", ended_at=NOW)
     Attempt.objects.bulk_create(
         Attempt(

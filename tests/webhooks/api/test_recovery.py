@@ -1,4 +1,4 @@
-"""Recoveries over HTTP: counted first, then followed."""
+"""Recoveries over HTTP: counted first, then monitored."""
 
 import datetime as dt
 from typing import Any
@@ -18,7 +18,7 @@ SINCE = "2026-11-20T10:00:00Z"
 
 
 def missed(client: ApiClient, **columns: Any) -> str:
-    """Make an endpoint that missed two events; give its address."""
+    """Create an endpoint that missed two events; return its URL."""
     endpoint = made.endpoint(client=client, **columns)
     made.delivery(endpoint, made.event_at(NOW - dt.timedelta(hours=2)), status="held")
     made.delivery(endpoint, made.event_at(NOW - dt.timedelta(hours=1)), status="exhausted", ended_at=NOW)
