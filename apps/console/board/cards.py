@@ -13,7 +13,6 @@ def card(one: BoardRide, reader: Reader) -> dict[str, Any]:
     """Return the context of a card.  Names and places are limited to what the reader may see."""
     ride = one.ride
     mark, moves = labels.kind_of(ride)
-    waits = labels.state_of(ride) == "will-call"
     return {
         "one": one,
         "ride": ride,
@@ -25,7 +24,7 @@ def card(one: BoardRide, reader: Reader) -> dict[str, Any]:
         "way": labels.way(ride, reader.sees),
         "late": labels.lateness(one),
         "service": labels.service(ride),
-        "ready": ride.will_call and not waits,
+        "ready": ride.ready_at is not None,  # only will-call rides have it
         "severe": ride.max_exception_severity == "critical",
     }
 
