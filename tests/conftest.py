@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -25,6 +26,8 @@ from tests.callers import TokenClient, api_with
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("suite")
 
+TESTS_OF_RULES = ("recurring", "riders", "rides")  # folders whose parametrized tests break one rule with each case
+
 
 def pytest_configure() -> None:
     """Find static files on request: otherwise each new test client reads all static folders."""
@@ -32,14 +35,15 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Limit coverage to one case of each test that uses the database.
+    """Limit coverage to one case of each test that uses the database, except for tests of rules.
 
     Tracing doubles the time of a test, and further cases run the same lines.
     """
     traced = set()
     for item in items:
         with_database = item.get_closest_marker("django_db") or "django_db_setup" in getattr(item, "fixturenames", ())
-        if isinstance(item, pytest.Function) and with_database:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if isinstance(item, pytest.Function) and with_database and folder not in TESTS_OF_RULES:
             test = (item.path, item.originalname)
             if test in traced:
                 item.add_marker(pytest.mark.untraced)
