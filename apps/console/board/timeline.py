@@ -147,8 +147,8 @@ def _bar(shown: BoardRide, row: int, axis: Axis, reader: Reader) -> str:
     severe = " severe" if ride.max_exception_severity == "critical" else ""
     aside = " aside" if shown.is_context else ""
     clocks = f"{reader.clock(span.starts_at)} {reader.until} {reader.clock(span.ends_at)}"
-    told = [clocks, labels.way(ride, reader.sees), moves, reader.states[state], labels.lateness(shown)]
-    rest = escape(", ".join(part for part in told if part))
+    parts = [clocks, labels.way(ride, reader.sees), moves, reader.states[state], labels.lateness(shown)]
+    rest = escape(", ".join(part for part in parts if part))
     place = classes(span.starts_at, span.ends_at, axis, at_least=_SHORTEST)
     return (
         f'<a class="bar {place} r{row} {state} {mark}{risk}{severe}{aside}" id="ride-{ride.pk}"'

@@ -60,7 +60,7 @@ class DeskFilter(ListFilter):
         choose(self, "facility", facilities, first=_("Any"))
         self.is_valid()  # invalid values are ignored
 
-    def asked(self) -> ExceptionFilter:
+    def exception_filter(self) -> ExceptionFilter:
         values = {name: value for name, value in self.cleaned_data.items() if name != "facility"}
         return ExceptionFilter(facility_id=uuid_or_none(self.cleaned_data.get("facility")), **values)
 

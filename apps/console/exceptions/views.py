@@ -73,7 +73,9 @@ def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, A
     by, now = principal_of(request), timezone.now()
     form = cast(QueueFilter, (filters or queue_filters(by))(request.GET))
     shown = arranged(request, QUEUE, form.known())
-    page = exception_queue.queue(form.asked(), by=by, at=now, sort=shown.sort, after=shown.after, size=shown.rows)
+    page = exception_queue.queue(
+        form.exception_filter(), by=by, at=now, sort=shown.sort, after=shown.after, size=shown.rows
+    )
     _record_list(page.rows, by)
     return {
         "form": form,
@@ -95,7 +97,7 @@ def history(request: HttpRequest) -> HttpResponse:
     filters = history_filters(by)
     form = cast(HistoryFilter, filters(request.GET))
     shown = arranged(request, HISTORY, form.known())
-    page = exception_queue.history(form.asked(), by=by, sort=shown.sort, after=shown.after, size=shown.rows)
+    page = exception_queue.history(form.exception_filter(), by=by, sort=shown.sort, after=shown.after, size=shown.rows)
     names = accounts.names_of(one.resolved_by for one in page.rows)
     _record_list(page.rows, by)
     rows = [_row(one, by, now) | _closed(one, names) for one in page.rows]

@@ -29,7 +29,7 @@ from lib.access import Principal
 from lib.scopes import Scope
 
 _COUNTED: Final = (
-    ("lapsed", "bad"),
+    ("not_valid", "bad"),
     ("within_7", "bad"),
     ("within_30", "warn"),
     ("within_60", "info"),
@@ -47,7 +47,7 @@ def credentials(request: HttpRequest) -> HttpResponse:
     filters = credential_filters(by)
     form = cast(CredentialBoardFilter, filters(request.GET))
     sort = CREDENTIALS.sort(request.GET.get("sort", ""))
-    found = board(form.asked(sort), by=by, at=now)
+    found = board(form.board_query(sort), by=by, at=now)
     offered = {name: label for name, label in CREDENTIALS.columns.items() if name in (BROKEN, *found.types)}
     shown = arranged(request, CREDENTIALS, form.known(), offered=offered)
     types = [kind for kind in found.types if kind in shown.columns]
@@ -80,7 +80,7 @@ def credentials_file(request: HttpRequest) -> HttpResponse:
     """Download all rows of the filter as a CSV file, and record the export in the audit trail."""
     by, now = principal_of(request), timezone.now()
     form = CredentialBoardFilter(request.GET, providers=providers(by))
-    found = board(form.asked(CREDENTIALS.sort(request.GET.get("sort", ""))), by=by, at=now)
+    found = board(form.board_query(CREDENTIALS.sort(request.GET.get("sort", ""))), by=by, at=now)
     heads = [_("Driver") if form.kind == "drivers" else _("Vehicle"), _("Provider"), _("Status")]
     for kind in found.types:
         heads += [labels.credential_label(kind), f"{labels.credential_label(kind)}, {_('last day')}"]
@@ -105,7 +105,7 @@ def drivers(request: HttpRequest) -> HttpResponse:
     filters = driver_filters(by)
     form = cast(DriversFilter, filters(request.POST if sent else request.GET))
     shown = arranged(request, DRIVERS, form.known(), sent=sent)
-    found = board(form.asked(shown.sort), by=by, at=now)
+    found = board(form.board_query(shown.sort), by=by, at=now)
     page = Paginator(found.rows, shown.rows).get_page(None if sent else request.GET.get("page"))
     context = {
         "form": form,

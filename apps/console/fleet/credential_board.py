@@ -19,7 +19,7 @@ from lib.access import Principal
 
 # An assigned ride whose pickup is longer ago than this and that has not started is stuck, whatever its credentials.
 AHEAD_SINCE: Final = dt.timedelta(hours=12)
-LAPSED: Final = frozenset({Urgency.EXPIRED, Urgency.MISSING, Urgency.REJECTED})
+NOT_VALID: Final = frozenset({Urgency.EXPIRED, Urgency.MISSING, Urgency.REJECTED})
 _FINE: Final = frozenset({Urgency.VALID, Urgency.NOT_FILED})
 # Sort keys besides the credential types; SOONEST sorts by the most urgent credential of a row.
 NAME, PROVIDER, GIVEN, BROKEN, SOONEST = "name", "provider", "given", "broken", "soonest"
@@ -27,7 +27,7 @@ SOUND: Final = "sound"
 UNVERIFIED: Final = "unverified"
 # Filter values: each selects the rows that have a credential of one of these urgencies.
 NARROWED: Final[Mapping[str, frozenset[Urgency]]] = {
-    "lapsed": LAPSED,
+    "not_valid": NOT_VALID,
     "expired": frozenset({Urgency.EXPIRED}),
     "missing": frozenset({Urgency.MISSING}),
     "rejected": frozenset({Urgency.REJECTED}),
@@ -115,19 +115,21 @@ class Board:
     counts: Mapping[str, int]
 
 
-def board(asked: BoardQuery, *, by: Principal, at: dt.datetime) -> Board:
+def board(query: BoardQuery, *, by: Principal, at: dt.datetime) -> Board:
     """Return the board for today in the zone of each owner's provider.  Three queries, independent of the rows."""
-    owners = _owners(asked, by)
+    owners = _owners(query, by)
     ids = [owner.pk for owner in owners]
-    drives = asked.subject is Subject.DRIVER
+    drives = query.subject is Subject.DRIVER
     credentials = fleet.active_credentials(ids if drives else [], [] if drives else ids)
-    given = _given(asked.subject, ids, by=by, at=at)
+    assigned = _assigned(query.subject, ids, by=by, at=at)
     filed = {credential.type for rows in credentials.values() for credential in rows}
-    types = tuple(kind for kind in TYPES_OF[asked.subject] if kind in filed or blocks_by_default(asked.subject, kind))
-    rows = [_row(asked.subject, owner, types, credentials.get(owner.pk, ()), given[owner.pk], at) for owner in owners]
+    types = tuple(kind for kind in TYPES_OF[query.subject] if kind in filed or blocks_by_default(query.subject, kind))
+    rows = [
+        _row(query.subject, owner, types, credentials.get(owner.pk, ()), assigned[owner.pk], at) for owner in owners
+    ]
     counts = Counter(name for row in rows for name in (*NARROWED, UNVERIFIED, SOUND) if passes(row, name))
-    kept = [row for row in rows if passes(row, asked.standing)]
-    return Board(types, _sorted(kept, asked.sort), counts)
+    matches = [row for row in rows if passes(row, query.standing)]
+    return Board(types, _sorted(matches, query.sort), counts)
 
 
 def _sorted(rows: list[OwnerRow], sort: str) -> list[OwnerRow]:
@@ -156,27 +158,27 @@ def passes(row: OwnerRow, standing: str) -> bool:
     return wanted is None or any(cell.urgency in wanted for cell in row.cells)
 
 
-def _owners(asked: BoardQuery, by: Principal) -> Sequence[Driver | Vehicle]:
+def _owners(query: BoardQuery, by: Principal) -> Sequence[Driver | Vehicle]:
     """Return the owners that the filter includes, by name.  One query."""
-    wanted = Q() if asked.provider_id is None else Q(provider_id=asked.provider_id)
-    if asked.owner_id is not None:
-        wanted &= Q(pk=asked.owner_id)
-    if asked.subject is Subject.VEHICLE:
+    wanted = Q() if query.provider_id is None else Q(provider_id=query.provider_id)
+    if query.owner_id is not None:
+        wanted &= Q(pk=query.owner_id)
+    if query.subject is Subject.VEHICLE:
         vehicles = Vehicle.objects.visible_to(by).filter(wanted).select_related("provider")
-        if asked.owner_id is None:
+        if query.owner_id is None:
             vehicles = vehicles.exclude(status=VehicleStatus.RETIRED)
         return list(vehicles.order_by("unit_number", "pk"))
     drivers = Driver.objects.visible_to(by).filter(wanted).select_related("provider")
-    if asked.activation:
-        drivers = drivers.filter(activation=asked.activation)
-    elif asked.owner_id is None:
+    if query.activation:
+        drivers = drivers.filter(activation=query.activation)
+    elif query.owner_id is None:
         drivers = drivers.exclude(activation=Activation.INACTIVE)
-    for word in asked.name.replace(",", " ").split():
+    for word in query.name.replace(",", " ").split():
         drivers = drivers.filter(Q(last_name__icontains=word) | Q(first_name__icontains=word))
     return list(drivers.order_by("last_name", "first_name", "pk"))
 
 
-def _given(
+def _assigned(
     subject: Subject, ids: Collection[UUID], *, by: Principal, at: dt.datetime
 ) -> Mapping[UUID, Sequence[tuple[dt.date, int]]]:
     """Count the assigned rides of each owner that have not started, by service date.  One query."""

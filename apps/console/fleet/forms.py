@@ -83,7 +83,7 @@ class CredentialBoardFilter(_Filter):
     def kind(self) -> str:
         return self.value("of") or "drivers"
 
-    def asked(self, sort: str) -> BoardQuery:
+    def board_query(self, sort: str) -> BoardQuery:
         return BoardQuery(
             subject=KINDS[self.kind], provider_id=self.provider_id, standing=self.value("standing"), sort=sort
         )
@@ -103,7 +103,7 @@ class DriversFilter(_Filter):
 
     field_order = ("q", "activation", "provider")
 
-    def asked(self, sort: str) -> BoardQuery:
+    def board_query(self, sort: str) -> BoardQuery:
         return BoardQuery(
             provider_id=self.provider_id, activation=self.value("activation"), name=self.value("q"), sort=sort
         )

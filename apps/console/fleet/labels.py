@@ -30,7 +30,7 @@ URGENCIES: Final[Mapping[Urgency, Badge]] = {
 }
 # Labels of the board's filter, in this order.
 NARROWED: Final[Mapping[str, Text]] = {
-    "lapsed": gettext_lazy("Not valid"),
+    "not_valid": gettext_lazy("Not valid"),
     "expired": gettext_lazy("Expired"),
     "missing": gettext_lazy("Missing"),
     "rejected": gettext_lazy("Rejected"),

@@ -19,7 +19,7 @@ from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.fleet import labels
-from apps.console.fleet.credential_board import LAPSED, BoardQuery, Cell, board
+from apps.console.fleet.credential_board import NOT_VALID, BoardQuery, Cell, board
 from apps.console.fleet.forms import KINDS, ActivationForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import labels as ride_labels
@@ -182,7 +182,7 @@ def _activation_page(request: HttpRequest, owner: Owner, form: ActivationForm, t
     }
     if to == Activation.ACTIVE:
         _credentials, cells = owner_credentials(owner, by, now)
-        lacking = [cell for cell in cells.values() if cell.blocking and cell.urgency in LAPSED]
+        lacking = [cell for cell in cells.values() if cell.blocking and cell.urgency in NOT_VALID]
         context["lacking"] = [
             (cell.type, labels.credential_label(cell.type), labels.URGENCIES[cell.urgency]) for cell in lacking
         ]

@@ -116,7 +116,7 @@ def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     except RidesLeft as refusal:
         seen = form.seen_ids
         form.look_again(None)
-        return _page(request, found, wrong=form, asked=does, left=_Left(refusal.keeps, seen))
+        return _page(request, found, wrong=form, pending_step=does, left=_Left(refusal.keeps, seen))
     except DomainError as refusal:
         form.refuse(refusal)
         return _page(request, found, wrong=form)
@@ -204,10 +204,10 @@ def _page(
     *,
     form: ShiftForm | None = None,
     wrong: StepForm | None = None,
-    asked: str = "",
+    pending_step: str = "",
     left: _Left | None = None,
 ) -> HttpResponse:
-    """Render a shift; `left` are the rides that the form, or the step in `asked`, leaves without a shift."""
+    """Render a shift; `left` are the rides that the form, or the step in `pending_step`, leaves without a shift."""
     by, now = principal_of(request), timezone.now()
     zone = found.driver.provider.timezone
     if form is None:
@@ -225,7 +225,7 @@ def _page(
         "shift": found,
         "form": form,
         "wrong": wrong or form,
-        "asked": asked,
+        "pending_step": pending_step,
         "name": labels.name_of(found.driver, by),
         "when": _when(found),
         "zone": zone,
@@ -239,5 +239,5 @@ def _page(
         # Read these ids first: a ride that is added before the next query is shown and needs another confirmation.
         context["seen"] = " ".join(map(str, rides.values_list("pk", flat=True)))
         context |= affected(rides, Owner("drivers", found.driver), by, left.becomes)
-    bad = bool(form.errors or asked or (wrong and wrong.errors))
+    bad = bool(form.errors or pending_step or (wrong and wrong.errors))
     return render(request, "fleet/shift.html", context, status=UNPROCESSABLE if bad else 200)

@@ -49,14 +49,14 @@ class ViewForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class ListState:
-    """The state of a list.  `asked`: valid filter parameters; `offered`: columns to choose from.
+    """The state of a list.  `filters`: valid filter parameters; `offered`: columns to choose from.
 
     A `sent` list was filtered by POST, because its filter must not be in a URL: its sort links are buttons of the form
     with the id `filters`.
     """
 
     listing: Listing
-    asked: Mapping[str, str]
+    filters: Mapping[str, str]
     sort: str
     rows: int
     said_rows: str  # page size in the URL; "" if it has none
@@ -73,7 +73,7 @@ class ListState:
     @property
     def filter(self) -> str:
         """The filter parameters as a query string, without sort order and page size."""
-        return spelled(self.asked)
+        return spelled(self.filters)
 
     @property
     def orders(self) -> list[tuple[str, Any, bool, bool]]:
@@ -87,7 +87,7 @@ class ListState:
         return [(name, label, name in self.columns) for name, label in self.offered.items()]
 
     def spelled(self, **changes: str) -> str:
-        values = {**self.asked, "sort": self.sort, "rows": self.said_rows, **changes}
+        values = {**self.filters, "sort": self.sort, "rows": self.said_rows, **changes}
         if values["sort"] == self.listing.usual:
             values["sort"] = ""
         return spelled(values)
@@ -105,14 +105,14 @@ class ListState:
 def arranged(
     request: HttpRequest,
     listing: Listing,
-    asked: Mapping[str, str],
+    filters: Mapping[str, str],
     *,
     offered: Mapping[str, Any] | None = None,
     sent: bool = False,
 ) -> ListState:
     """Return the state of a list from the URL, or from the form if it was `sent`, and from the user's preferences.
 
-    One query, none for lists without pages.  `asked` is the list's filter.  `offered`: the columns to choose from, if
+    One query, none for lists without pages.  `filters` is the list's filter.  `offered`: the columns to choose from, if
     they depend on the filter.
     """
     query = request.POST if sent else request.GET
@@ -122,7 +122,7 @@ def arranged(
     liked = listing.rows(str(preferences.rows)) if preferences else None
     return ListState(
         listing=listing,
-        asked=asked,
+        filters=filters,
         sort=listing.sort(query.get("sort", "")),
         rows=said or liked or listing.size,
         said_rows=str(said or ""),

@@ -50,7 +50,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     if selection is None:
         return render(request, "reports/overview.html", context)
     report = facility_kpis(by=by, selection=selection)
-    context |= _told(report, selection, shown.asked, shown.sort)
+    context |= _told(report, selection, shown.filters, shown.sort)
     if report_pdf.asked(request):
         keys = [*MAIN_KPIS, *(one.key for one in ALL_KPIS if one.key not in MAIN_KPIS)]
         return report_pdf.report(request, "overview", context, name="reports", at=at, details={"figures": keys})

@@ -132,7 +132,7 @@ def test_board_and_drivers_are_sorted_by_their_heads(admin: Client) -> None:
 @pytest.mark.parametrize(
     ("standing", "left"),
     [
-        ("lapsed", ["Evans", "Gray", "Diaz"]),
+        ("not_valid", ["Evans", "Gray", "Diaz"]),
         ("expired", ["Diaz"]),
         ("missing", ["Evans"]),
         ("rejected", ["Gray"]),
