@@ -302,7 +302,8 @@ def test_sheet_is_looked_at_row_by_row_before_it_is_booked(desk: Inspector, grac
     with desk.context() as context:
         page = context.new_page()
         page.goto(desk.url + BOOK)
-        page.get_by_role("link", name="Book from a sheet").click()
+        with page.expect_navigation():
+            page.get_by_role("link", name="Book from a sheet").click()
         found = faults(page)
         page.get_by_role("textbox", name="Rows").fill(rows)
         page.get_by_role("button", name="Look at the rows").click()

@@ -207,7 +207,8 @@ def test_endpoint_is_made_tried_and_its_deliveries_sent_again(desk: Inspector, r
         event = made.event()
         _work()
         page.goto(f"{desk.url}/console/developers/deliveries/?type=ride.*")
-        page.locator("tbody th a").click()
+        with page.expect_navigation():
+            page.locator("tbody th a").click()
         found += faults(page)
         page.get_by_text("Send again…").click()
         expect(page.get_by_text("It arrived before")).to_be_visible()

@@ -187,7 +187,8 @@ def test_a_suspension_shows_the_rides_first_and_releases_them(inspector_of: Insp
         page = context.new_page()
         page.goto(f"{inspector.url}{FLEET}drivers/")
         page.get_by_label("Name").fill("diaz")
-        page.get_by_role("button", name="Show").click()
+        with page.expect_navigation():
+            page.get_by_role("button", name="Show").click()
         assert "diaz" not in page.url
         found += faults(page)
         page.get_by_role("link", name="Diaz, Ada").click()

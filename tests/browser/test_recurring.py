@@ -330,7 +330,8 @@ def test_calendar_link_is_shown_once_and_revoked(desk: Inspector) -> None:
         page = context.new_page()
         page.goto(f"{desk.url}{BASE}/{order.pk}/links/")
         page.get_by_label("With the names of riders").check()
-        page.get_by_role("button", name="Make a link").click()
+        with page.expect_navigation():
+            page.get_by_role("button", name="Make a link").click()
         found += faults(page)
         address = page.locator("#secret-text").inner_text().strip()
         read = context.request.get(f"{desk.url}{urlsplit(address).path}").text()
