@@ -86,13 +86,13 @@ def test_pages_of_the_fleet_are_sound_for_each_reader(inspector_of: InspectorOf,
 
     found += desk.inspect(BOARD, name="fleet-board")
     found += desk.inspect(f"{BOARD}?of=vehicles&sort=name", name="fleet-vehicles")
-    found += desk.inspect(f"{BOARD}?of=vehicles&standing=rejected", name="fleet-filtered-empty")
+    found += desk.inspect(f"{BOARD}?of=vehicles&status=rejected", name="fleet-filtered-empty")
     found += desk.inspect(f"{FLEET}drivers/", name="fleet-drivers")
     found += desk.inspect(f"{FLEET}vehicles/{vehicle.pk}/", name="fleet-vehicle")
     found += desk.inspect(f"{FLEET}vehicles/{vehicle.pk}/status/", name="fleet-vehicle-status")
     found += desk.inspect(f"{FLEET}drivers/{drivers[1].pk}/activation/?to=active", name="fleet-activate")
     found += desk.inspect(f"{FLEET}drivers/{drivers[0].pk}/credentials/mvr/", name="fleet-credential")
-    found += bound.inspect(f"{BOARD}?standing=not_valid", name="fleet-board-admin")
+    found += bound.inspect(f"{BOARD}?status=not_valid", name="fleet-board-admin")
     found += bound.inspect(f"{FLEET}drivers/{driver.pk}/", name="fleet-driver-admin")
     found += bound.inspect(f"{FLEET}drivers/{driver.pk}/activation/", name="fleet-suspend-admin")
 

@@ -93,7 +93,7 @@ def test_a_credential_is_verified_by_somebody_else(inspector_of: InspectorOf, sa
         found += faults(page)
     with second.context() as context:
         page = context.new_page()
-        page.goto(f"{second.url}{FLEET}credentials/?standing=unverified")
+        page.goto(f"{second.url}{FLEET}credentials/?status=unverified")
         found += faults(page)
         page.get_by_role("link", name="Diaz, Ada").click()
         page.get_by_role("link", name="Open… Motor vehicle record").click()

@@ -138,7 +138,7 @@ def test_what_is_new_at_one_provider_makes_one_alert() -> None:
         "Motor vehicle record of a driver: last day 2026-11-28, in 8 days.",
     ]
     assert other.text.splitlines()[-1] == "And 2 more."
-    assert other.path == f"/console/fleet/credentials/?provider={provider.pk}&standing=within_60"
+    assert other.path == f"/console/fleet/credentials/?provider={provider.pk}&status=within_60"
     assert {other.severity, alert.severity} == {"warning"}  # neither is required
     assert alert.title == "A credential of a driver expires today: motor vehicle record"
     assert alert.text == "Its last day is 2026-11-20."
@@ -220,7 +220,7 @@ def test_vehicles_alone_lead_to_their_board_and_one_to_its_page() -> None:
     assert first.title == "A credential of vehicle V17 expires in 30 days: insurance"
     assert first.text == "Its last day is 2026-12-20. Without it no ride is given."
     assert first.path == f"/console/fleet/vehicles/{vehicle.pk}/#insurance"
-    assert second.path == f"/console/fleet/credentials/?of=vehicles&provider={vehicle.provider_id}&standing=within_60"
+    assert second.path == f"/console/fleet/credentials/?of=vehicles&provider={vehicle.provider_id}&status=within_60"
     assert first.resolved_at == NOW + DAY
 
 

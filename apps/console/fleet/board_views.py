@@ -52,7 +52,7 @@ def credentials(request: HttpRequest) -> HttpResponse:
     shown = arranged(request, CREDENTIALS, form.known(), offered=offered)
     types = [kind for kind in found.types if kind in shown.columns]
     page = Paginator(found.rows, shown.rows).get_page(request.GET.get("page"))
-    chosen = form.value("standing")
+    chosen = form.value("status")
     context = {
         "form": form,
         "shown": shown,
@@ -64,7 +64,7 @@ def credentials(request: HttpRequest) -> HttpResponse:
         ],
         "counts": [
             (labels.NARROWED[name], tone if found.counts[name] else "quiet", found.counts[name],
-             shown.address(standing="" if name == chosen else name), name == chosen)
+             shown.address(status="" if name == chosen else name), name == chosen)
             for name, tone in _COUNTED
         ],
         "types": [(kind, labels.credential_label(kind)) for kind in types],
@@ -147,7 +147,7 @@ def _listed(row: OwnerRow, by: Principal) -> dict[str, Any]:
     return {
         "url": page_of("drivers", row.owner.pk),
         "name": labels.name_of(row.owner, by),
-        "standing": labels.standing_of(row.owner),
+        "status": labels.status_badge(row.owner),
         "provider": row.owner.provider.name,
         "worst": worst and {"badge": labels.URGENCIES[worst.urgency], "text": labels.state(worst)},
         "credential": worst and labels.credential_label(worst.type),
@@ -161,7 +161,7 @@ def _row(row: OwnerRow, columns: Collection[str], kind: str, by: Principal) -> d
     return {
         "url": url,
         "name": labels.name_of(row.owner, by),
-        "standing": labels.standing_of(row.owner),
+        "status": labels.status_badge(row.owner),
         "provider": row.owner.provider.name,
         "cells": [_cell(cell, url) for cell in row.cells if cell.type in columns],
         "broken": row.broken,
@@ -191,7 +191,7 @@ def _cell(cell: Cell, url: str) -> SafeString:
 
 
 def _head(row: OwnerRow, by: Principal) -> Sequence[str]:
-    return labels.name_of(row.owner, by), row.owner.provider.name, str(labels.standing_of(row.owner).text)
+    return labels.name_of(row.owner, by), row.owner.provider.name, str(labels.status_badge(row.owner).text)
 
 
 def _credential_texts(cells: Iterable[Cell]) -> Iterable[str]:

@@ -87,7 +87,7 @@ class OwnerRow:
 
 @dataclass(frozen=True, slots=True)
 class BoardQuery:
-    """The filter and sort order of a board.  `standing`: a key of `NARROWED`, `UNVERIFIED`, `SOUND`, or "" for all.
+    """The filter and sort order of a board.  `status`: a key of `NARROWED`, `UNVERIFIED`, `SOUND`, or "" for all.
 
     Without `activation`, former drivers and retired vehicles are left out, except the one with `owner_id`.
     `sort`: `SOONEST`, `NAME`, `PROVIDER`, `GIVEN`, `BROKEN` or a type of credential (by due day), descending with a
@@ -97,7 +97,7 @@ class BoardQuery:
     subject: Subject = Subject.DRIVER
     provider_id: UUID | None = None
     owner_id: UUID | None = None
-    standing: str = ""
+    status: str = ""
     activation: str = ""
     name: str = ""
     sort: str = SOONEST
@@ -128,7 +128,7 @@ def board(query: BoardQuery, *, by: Principal, at: dt.datetime) -> Board:
         _row(query.subject, owner, types, credentials.get(owner.pk, ()), assigned[owner.pk], at) for owner in owners
     ]
     counts = Counter(name for row in rows for name in (*NARROWED, UNVERIFIED, SOUND) if passes(row, name))
-    matches = [row for row in rows if passes(row, query.standing)]
+    matches = [row for row in rows if passes(row, query.status)]
     return Board(types, _sorted(matches, query.sort), counts)
 
 
@@ -148,27 +148,27 @@ def _place_of(row: OwnerRow, by: str) -> Any:
     return row.due if by == SOONEST else min((cell.due for cell in row.cells if cell.type == by), default=dt.date.max)
 
 
-def passes(row: OwnerRow, standing: str) -> bool:
+def passes(row: OwnerRow, status: str) -> bool:
     """Return whether a row matches a filter value."""
-    if standing == SOUND:
+    if status == SOUND:
         return all(cell.urgency in _FINE for cell in row.cells)
-    if standing == UNVERIFIED:
+    if status == UNVERIFIED:
         return any(cell.awaits_review for cell in row.cells)
-    wanted = NARROWED.get(standing)
-    return wanted is None or any(cell.urgency in wanted for cell in row.cells)
+    urgencies = NARROWED.get(status)
+    return urgencies is None or any(cell.urgency in urgencies for cell in row.cells)
 
 
 def _owners(query: BoardQuery, by: Principal) -> Sequence[Driver | Vehicle]:
     """Return the owners that the filter includes, by name.  One query."""
-    wanted = Q() if query.provider_id is None else Q(provider_id=query.provider_id)
+    condition = Q() if query.provider_id is None else Q(provider_id=query.provider_id)
     if query.owner_id is not None:
-        wanted &= Q(pk=query.owner_id)
+        condition &= Q(pk=query.owner_id)
     if query.subject is Subject.VEHICLE:
-        vehicles = Vehicle.objects.visible_to(by).filter(wanted).select_related("provider")
+        vehicles = Vehicle.objects.visible_to(by).filter(condition).select_related("provider")
         if query.owner_id is None:
             vehicles = vehicles.exclude(status=VehicleStatus.RETIRED)
         return list(vehicles.order_by("unit_number", "pk"))
-    drivers = Driver.objects.visible_to(by).filter(wanted).select_related("provider")
+    drivers = Driver.objects.visible_to(by).filter(condition).select_related("provider")
     if query.activation:
         drivers = drivers.filter(activation=query.activation)
     elif query.owner_id is None:

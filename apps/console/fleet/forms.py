@@ -44,7 +44,7 @@ DRIVERS: Final = Listing(
         f"-{GIVEN}": _("Rides ahead"),
     },
     columns={
-        "standing": _("May drive"),
+        "status": _("May drive"),
         PROVIDER: _("Provider"),
         SOONEST: _("Next to expire"),
         GIVEN: _("Rides ahead"),
@@ -52,7 +52,7 @@ DRIVERS: Final = Listing(
     size=SIZES[-1],
 )
 _ANY: Final = ("", _("Any"))
-_STANDINGS: Final = [(name, badge.text) for name, badge in labels.ACTIVATIONS.items()]
+_ACTIVATIONS: Final = [(name, badge.text) for name, badge in labels.ACTIVATIONS.items()]
 
 
 class _Filter(ListFilter):
@@ -75,9 +75,9 @@ class _Filter(ListFilter):
 
 class CredentialBoardFilter(_Filter):
     of = forms.ChoiceField(required=False, choices=[(kind, kind) for kind in KINDS], widget=forms.HiddenInput)
-    standing = forms.ChoiceField(label=_("Credentials"), required=False, choices=[_ANY, *labels.NARROWED.items()])
+    status = forms.ChoiceField(label=_("Credentials"), required=False, choices=[_ANY, *labels.NARROWED.items()])
 
-    field_order = ("of", "provider", "standing")
+    field_order = ("of", "provider", "status")
 
     @property
     def kind(self) -> str:
@@ -85,7 +85,7 @@ class CredentialBoardFilter(_Filter):
 
     def board_query(self, sort: str) -> BoardQuery:
         return BoardQuery(
-            subject=KINDS[self.kind], provider_id=self.provider_id, standing=self.value("standing"), sort=sort
+            subject=KINDS[self.kind], provider_id=self.provider_id, status=self.value("status"), sort=sort
         )
 
     def known(self) -> dict[str, str]:
@@ -98,7 +98,7 @@ class DriversFilter(_Filter):
 
     q = forms.CharField(label=_("Name"), required=False, max_length=100)
     activation = forms.ChoiceField(
-        label=_("May drive"), required=False, choices=[("", _("All who have not left")), *_STANDINGS]
+        label=_("May drive"), required=False, choices=[("", _("All who have not left")), *_ACTIVATIONS]
     )
 
     field_order = ("q", "activation", "provider")

@@ -64,7 +64,7 @@ def name_of(owner: Driver | Vehicle, by: Principal) -> str:
     return driver_name(owner, by) if isinstance(owner, Driver) else owner.unit_number
 
 
-def standing_of(owner: Driver | Vehicle) -> Badge:
+def status_badge(owner: Driver | Vehicle) -> Badge:
     """Return the badge of a driver's activation or a vehicle's status."""
     return ACTIVATIONS[owner.activation] if isinstance(owner, Driver) else VEHICLE_STATUSES[owner.status]
 

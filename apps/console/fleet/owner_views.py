@@ -149,7 +149,7 @@ def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
         "kind": owner.kind,
         "owner": owner.record,
         "name": labels.name_of(owner.record, by),
-        "standing": labels.standing_of(owner.record),
+        "status": labels.status_badge(owner.record),
         "credentials": [
             {
                 "credential": one,
@@ -176,7 +176,7 @@ def _activation_page(request: HttpRequest, owner: Owner, form: ActivationForm, t
     context: dict[str, Any] = {
         "owner": record,
         "name": labels.name_of(record, by),
-        "standing": labels.standing_of(record),
+        "status": labels.status_badge(record),
         "form": form,
         "to": to,
     }

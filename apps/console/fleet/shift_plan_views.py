@@ -53,7 +53,7 @@ def _row(week: DriverWeek, by: Principal) -> dict[str, Any]:
     return {
         "driver": driver,
         "name": labels.name_of(driver, by),
-        "standing": None if driver.activation == Activation.ACTIVE else labels.standing_of(driver),
+        "status": None if driver.activation == Activation.ACTIVE else labels.status_badge(driver),
         "days": [_day(one, driver.provider.timezone) for one in week.days],
         "minutes": week.minutes,
     }

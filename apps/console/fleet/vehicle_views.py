@@ -51,7 +51,7 @@ def status(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     context = {
         "owner": owner.record,
         "name": labels.name_of(owner.record, by),
-        "standing": labels.standing_of(owner.record),
+        "status": labels.status_badge(owner.record),
         "form": form,
         **affected(assigned_rides.to_vehicle(owner_id, by=by), owner, by, _becomes),
     }
@@ -65,8 +65,8 @@ def _becomes(ride: Ride) -> str:
 
 
 def _tell(request: HttpRequest, changed: fleet_changes.VehicleChange) -> None:
-    standing = labels.VEHICLE_STATUSES[changed.vehicle.status].text
-    messages.success(request, _("The vehicle is now: %(status)s.") % {"status": standing})
+    status_text = labels.VEHICLE_STATUSES[changed.vehicle.status].text
+    messages.success(request, _("The vehicle is now: %(status)s.") % {"status": status_text})
     if count := len(changed.affected_ride_ids):
         text = ngettext(
             "%(count)s ride still names the vehicle: a dispatcher has to look at it.",

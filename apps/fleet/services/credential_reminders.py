@@ -165,4 +165,4 @@ def _path(provider_id: UUID, due: Sequence[ExpiringCredential]) -> str:
         (kind,) = kinds
         return f"{_PAGES}/{kind}/{due[0].credential.subject_id}/#{due[0].credential.type}"
     of = "of=vehicles&" if kinds == {"vehicles"} else ""
-    return f"{_PAGES}/credentials/?{of}provider={provider_id}&standing=within_60"
+    return f"{_PAGES}/credentials/?{of}provider={provider_id}&status=within_60"

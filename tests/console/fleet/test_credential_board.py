@@ -130,7 +130,7 @@ def test_board_and_drivers_are_sorted_by_their_heads(admin: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("standing", "left"),
+    ("status", "names"),
     [
         ("not_valid", ["Evans", "Gray", "Diaz"]),
         ("expired", ["Diaz"]),
@@ -143,15 +143,15 @@ def test_board_and_drivers_are_sorted_by_their_heads(admin: Client) -> None:
         ("nonsense", ["Evans", "Gray", "Diaz", "Baker", "Hill", "Adams", "Clark"]),
     ],
 )
-def test_rows_are_narrowed_by_standing(admin: Client, standing: str, left: list[str]) -> None:
+def test_rows_are_filtered_by_status(admin: Client, status: str, names: list[str]) -> None:
     for name, days in {"Adams": 40, "Baker": 3, "Clark": None, "Diaz": -2, "Hill": 20}.items():
         _driver(days, last_name=name)
     _driver(None, last_name="Evans").credentials.filter(type="mvr").delete()
     _driver(None, last_name="Gray").credentials.filter(type="mvr").update(rejected=True)
 
-    page = admin.get(f"{BOARD}?standing={standing}")
+    page = admin.get(f"{BOARD}?status={status}")
 
-    assert _names(page) == left
+    assert _names(page) == names
     assert {str(label): count for label, _tone, count, _url, _chosen in page.context["counts"]} == {
         "Not valid": 3, "7 days or less": 1, "30 days or less": 2, "60 days or less": 3, "Not verified": 0,
         "All in order": 1,
@@ -164,12 +164,12 @@ def test_unverified_credentials_are_marked_and_filtered(admin: Client) -> None:
     _driver(None, last_name="Baker").credentials.filter(type="mvr").update(rejected=True, **unseen)
     _driver(None, last_name="Clark").credentials.filter(type="mvr").delete()
 
-    page = admin.get(f"{BOARD}?standing=unverified")
+    page = admin.get(f"{BOARD}?status=unverified")
 
     assert _names(page) == ["Adams"]
     assert "✓ Valid 2028-01-01 · not verified" in text_of(page)
     assert {str(label): count for label, _tone, count, _url, _chosen in page.context["counts"]}["Not verified"] == 1
-    (_heads, row) = _rows(admin.get(f"{FILE}?standing=unverified"))
+    (_heads, row) = _rows(admin.get(f"{FILE}?status=unverified"))
     assert row[9:11] == ["Valid, not verified", "2028-01-01"]
 
 
@@ -177,13 +177,13 @@ def test_rows_are_narrowed_by_provider_and_counters_take_it_back(admin: Client) 
     ours, _theirs = _driver(3, last_name="Ours"), _driver(3, last_name="Theirs")
     provider = f"provider={ours.provider_id}"
 
-    page = admin.get(f"{BOARD}?{provider}&standing=within_7&sort=name&provider_x=1")
+    page = admin.get(f"{BOARD}?{provider}&status=within_7&sort=name&provider_x=1")
 
     assert _names(page) == ["Ours"]
     links = {str(label): url for label, _tone, _count, url, _chosen in page.context["counts"]}
     assert links["7 days or less"] == f"?{provider}&sort=name"
-    assert links["60 days or less"] == f"?{provider}&standing=within_60&sort=name"
-    assert "No driver passes this filter." in text_of(admin.get(f"{BOARD}?{provider}&standing=rejected"))
+    assert links["60 days or less"] == f"?{provider}&status=within_60&sort=name"
+    assert "No driver passes this filter." in text_of(admin.get(f"{BOARD}?{provider}&status=rejected"))
 
 
 def test_rides_after_a_needed_credential_lapses_are_counted(admin: Client) -> None:
@@ -233,7 +233,7 @@ def test_vehicles_have_a_board_of_their_own(admin: Client) -> None:
     assert _names(page) == ["V17"]
     assert [label for _kind, label in page.context["types"]] == ["Registration", "Insurance", "Inspection"]
     assert "▲ 2 days left 2026-11-22 · 1 ride at risk" in text_of(page)
-    assert "No vehicle passes this filter." in text_of(admin.get(f"{BOARD}?of=vehicles&standing=rejected"))
+    assert "No vehicle passes this filter." in text_of(admin.get(f"{BOARD}?of=vehicles&status=rejected"))
 
 
 def test_board_without_anybody_says_so(admin: Client) -> None:
@@ -294,7 +294,7 @@ def test_page_holds_two_hundred_rows(admin: Client) -> None:
     assert len(admin.get(f"{BOARD}?rows=50").context["rows"]) == 50
 
 
-QUERIES = ["", "standing=within_7", "sort=name", "sort=-name", "sort=mvr", "of=vehicles", "standing=rejected"]
+QUERIES = ["", "status=within_7", "sort=name", "sort=-name", "sort=mvr", "of=vehicles", "status=rejected"]
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -340,7 +340,7 @@ def test_file_says_who_took_it_along_and_when() -> None:
 def test_file_leaves_a_row_in_the_trail(admin: Client) -> None:
     _driver(3)
 
-    admin.get(f"{FILE}?standing=within_7")
+    admin.get(f"{FILE}?status=within_7")
 
     entry = AuditEntry.objects.get(action="credentials.export")
     assert (entry.subject_type, entry.details["rows"], entry.rider_ids) == ("driver", 1, [])
@@ -374,6 +374,6 @@ def test_driver_list_shows_next_expiry_and_rides_ahead(admin: Client) -> None:
 def test_every_narrowing_has_its_words_and_its_filter(admin: Client) -> None:
     page = admin.get(BOARD)
 
-    offered = {value for value, _label in page.context["form"].fields["standing"].choices}
+    offered = {value for value, _label in page.context["form"].fields["status"].choices}
     assert offered == {"", *NARROWED, UNVERIFIED, SOUND}
     assert board(BoardQuery(subject=Subject.VEHICLE), by=factories.principal(), at=NOW).rows == []
