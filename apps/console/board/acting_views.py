@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.accounts.sessions import principal_of, zone_of
 from apps.audit.views import record_read
 from apps.console.board import labels
-from apps.console.board.forms import AssignForm, TakeOffForm
+from apps.console.board.forms import AssignForm, UnassignForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
@@ -32,7 +32,7 @@ from apps.rides.labels import OUT_OF_REACH, driver_name
 from apps.rides.models import Ride
 from apps.rides.queries.candidates import Candidate, candidates
 from apps.rides.queries.ride_needs import errand_of
-from apps.rides.queries.rides import ride as ride_in_reach
+from apps.rides.queries.rides import ride as get_visible_ride
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.eligibility import Violation, ViolationKind
 from apps.rides.rules.lifecycle import BY_ACTION, OPEN, Action, RideStatus
@@ -46,8 +46,8 @@ from lib.errors import DomainError, NotFound, StaleVersion
 from lib.scopes import Scope
 
 STALE: Final = 409
-UNDONE: Final = "replanned"  # reason code of an undone assignment
-_NAMES: Final = {
+UNDO_REASON: Final = "replanned"  # reason code of an undone assignment
+_FIELDS_BY_PARAMETER: Final = {
     "driverId": "driver_id",
     "vehicleId": "driver_id",
     "attendantIds": "attendant_id",
@@ -57,7 +57,7 @@ _NAMES: Final = {
 }
 
 
-class Before(NamedTuple):
+class PreviousAssignment(NamedTuple):
     """Driver and vehicle of a ride before a change, for the undo."""
 
     driver_id: UUID | None
@@ -66,28 +66,28 @@ class Before(NamedTuple):
 
 @require_safe
 @require_scope(Scope.ASSIGNMENTS_WRITE)
-def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+def show_ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Show one ride: the facts for a dispatch decision, and the allowed actions.  Writes an audit entry."""
     by = principal_of(request)
-    found = ride_in_reach(ride_id, by)
+    ride = get_visible_ride(ride_id, by)
     record_read(
         by=by,
         action="rides.read",
         subject_type="ride",
-        subject_id=found.pk,
-        rider_ids=[found.rider_id],
-        facility_id=found.facility_id,
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
     )
-    driver = None if found.driver_id is None else _driver(found.driver_id, by)
+    driver = None if ride.driver_id is None else _driver(ride.driver_id, by)
     context = {
-        **_about(found, request),
+        **_ride_context(ride, request),
         "driver": driver or "",
-        "may_assign": found.status in labels.ASSIGNABLE,
-        "may_unassign": (RideStatus(found.status), Action.UNASSIGN) in BY_ACTION,
-        "may_release": found.will_call and found.ready_at is None and found.status in will_call.RELEASABLE,
-        "whole_page": reverse("ride_page", args=[found.pk]),
+        "may_assign": ride.status in labels.ASSIGNABLE,
+        "may_unassign": (RideStatus(ride.status), Action.UNASSIGN) in BY_ACTION,
+        "may_release": ride.will_call and ride.ready_at is None and ride.status in will_call.RELEASABLE,
+        "ride_url": reverse("ride_page", args=[ride.pk]),
     }
-    return _rendered(request, "ride", context)
+    return _render_page(request, "ride", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -99,17 +99,17 @@ def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     return 422, a stale version 409.  The list of drivers writes an audit entry.
     """
     by, now = principal_of(request), timezone.now()
-    found = ride_in_reach(ride_id, by)
+    ride = get_visible_ride(ride_id, by)
     if request.method != "POST":
-        form = AssignForm(initial={"version": found.version}, auto_id="assign_%s")
-        return _assign_page(request, found, form)
+        form = AssignForm(initial={"version": ride.version}, auto_id="assign_%s")
+        return _assign_page(request, ride, form)
     form = AssignForm(request.POST, auto_id="assign_%s")
     if not form.is_valid():
-        return _assign_page(request, found, form, status=UNPROCESSABLE)
+        return _assign_page(request, ride, form, status=UNPROCESSABLE)
     values = form.cleaned_data
-    before = Before(found.driver_id, found.vehicle_id)
+    previous = PreviousAssignment(ride.driver_id, ride.vehicle_id)
     try:
-        done = planning.assign(
+        updated = planning.assign(
             chosen=Chosen(ride_id, values["version"]),
             driver_id=values["driver_id"],
             vehicle_id=values["vehicle_id"],
@@ -119,9 +119,9 @@ def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
             at=now,
         )
     except DomainError as refusal:
-        return _refused(request, found, form, refusal)
-    said = _("Assigned to %(driver)s.") % {"driver": _driver(values["driver_id"], by)}
-    return _done(request, done, said, _undo_of_assigning(done, before))
+        return _refused(request, ride, form, refusal)
+    message = _("Assigned to %(driver)s.") % {"driver": _driver(values["driver_id"], by)}
+    return _success_response(request, updated, message, _undo_of_assignment(updated, previous))
 
 
 @require_http_methods(["GET", "POST"])
@@ -129,26 +129,28 @@ def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Unassign the driver, with a reason code.  An invalid form returns 422, a stale version 409."""
     by = principal_of(request)
-    found = ride_in_reach(ride_id, by)
+    ride = get_visible_ride(ride_id, by)
     if request.method != "POST":
-        form = TakeOffForm(initial={"version": found.version, "reason_code": UNDONE}, auto_id="off_%s")
-        return _rendered(request, "unassign", {**_about(found, request), "form": form})
-    form = TakeOffForm(request.POST, auto_id="off_%s")
+        form = UnassignForm(initial={"version": ride.version, "reason_code": UNDO_REASON}, auto_id="off_%s")
+        return _render_page(request, "unassign", {**_ride_context(ride, request), "form": form})
+    form = UnassignForm(request.POST, auto_id="off_%s")
     if form.is_valid():
         values = form.cleaned_data
-        before = Before(found.driver_id, found.vehicle_id)
+        previous = PreviousAssignment(ride.driver_id, ride.vehicle_id)
         chosen = Chosen(ride_id, values["version"])
         try:
-            done = planning.unassign(
+            updated = planning.unassign(
                 chosen=chosen, reason_code=values["reason_code"], note=values["note"], by=by, at=timezone.now()
             )
         except StaleVersion as refusal:
             return _stale(request, refusal)
         except DomainError as refusal:
-            put_on(form, refusal, _NAMES)
+            put_on(form, refusal, _FIELDS_BY_PARAMETER)
         else:
-            return _done(request, done, _("The ride waits for a driver."), _undo_of_taking_off(done, before))
-    return _rendered(request, "unassign", {**_about(found, request), "form": form}, status=UNPROCESSABLE)
+            return _success_response(
+                request, updated, _("The ride waits for a driver."), _undo_of_unassignment(updated, previous)
+            )
+    return _render_page(request, "unassign", {**_ride_context(ride, request), "form": form}, status=UNPROCESSABLE)
 
 
 @require_POST
@@ -156,12 +158,14 @@ def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Release a will-call ride: the rider is ready now.  Idempotent."""
     try:
-        done = will_call.mark_ready(ride_id=ride_id, ready_source="phone", by=principal_of(request), at=timezone.now())
+        updated = will_call.mark_ready(
+            ride_id=ride_id, ready_source="phone", by=principal_of(request), at=timezone.now()
+        )
     except NotFound:
         raise
     except DomainError as refusal:
-        return _told(request, refusal.message, status=UNPROCESSABLE)
-    return _done(request, done, _("The rider is ready: the clock runs."), None)
+        return _error_response(request, refusal.message, status=UNPROCESSABLE)
+    return _success_response(request, updated, _("The rider is ready: the clock runs."), None)
 
 
 def _driver(driver_id: UUID, by: Principal) -> str:
@@ -169,92 +173,92 @@ def _driver(driver_id: UUID, by: Principal) -> str:
     return driver_name(row, by) if row else str(OUT_OF_REACH)
 
 
-def _about(found: Ride, request: HttpRequest) -> dict[str, Any]:
+def _ride_context(ride: Ride, request: HttpRequest) -> dict[str, Any]:
     by = principal_of(request)
-    _mark, moves = labels.kind_of(found)
-    open_ = found.status in OPEN
+    _mark, mobility = labels.kind_of(ride)
+    open_ = ride.status in OPEN
     return {
-        "ride": found,
-        "name": rider_name(found.rider, by),
-        "moves": moves,
-        "service": labels.service(found),
-        "way": labels.way(found, disclosure_of(by)),
-        "state_words": labels.STATES[labels.state_of(found)] if open_ else capfirst(found.get_status_display()),
-        "clock": clock(errand_of(found, at=timezone.now()).span.starts_at.astimezone(zone_of(request))),
+        "ride": ride,
+        "name": rider_name(ride.rider, by),
+        "mobility": mobility,
+        "service": labels.service(ride),
+        "route": labels.route_label(ride, disclosure_of(by)),
+        "state_label": labels.STATES[labels.state_of(ride)] if open_ else capfirst(ride.get_status_display()),
+        "clock": clock(errand_of(ride, at=timezone.now()).span.starts_at.astimezone(zone_of(request))),
         "fragment": _is_fragment(request),
     }
 
 
 def _assign_page(
     request: HttpRequest,
-    found: Ride,
+    ride: Ride,
     form: AssignForm,
     *,
     violations: Iterable[Violation] = (),
     status: int = 200,
 ) -> HttpResponse:
     by = principal_of(request)
-    ranked = candidates(ride_id=found.pk, by=by, at=timezone.now())
-    record_read(by=by, action="rides.candidates", subject_type="ride", subject_id=found.pk, rider_ids=[found.rider_id])
+    ranked = candidates(ride_id=ride.pk, by=by, at=timezone.now())
+    record_read(by=by, action="rides.candidates", subject_type="ride", subject_id=ride.pk, rider_ids=[ride.rider_id])
     chosen = str(form["driver_id"].value() or "")
-    against = list(violations)
+    conflicts = list(violations)
     context = {
-        **_about(found, request),
+        **_ride_context(ride, request),
         "form": form,
-        "fitting": [_option(one, chosen) for one in ranked if not one.refused],
-        "refused": [_option(one, chosen) for one in ranked if one.refused],
-        "needs_second": any(one.attendant_required for one in ranked),
-        "people": sorted((one.driver_name, str(one.driver_id)) for one in ranked),
-        "second": str(form["attendant_id"].value() or ""),
-        "against": against,
+        "eligible": [_candidate_context(candidate, chosen) for candidate in ranked if not candidate.refused],
+        "ineligible": [_candidate_context(candidate, chosen) for candidate in ranked if candidate.refused],
+        "needs_attendant": any(candidate.attendant_required for candidate in ranked),
+        "drivers": sorted((candidate.driver_name, str(candidate.driver_id)) for candidate in ranked),
+        "attendant_id": str(form["attendant_id"].value() or ""),
+        "conflicts": conflicts,
         "overridable": (
-            bool(against)
-            and all(one.kind is ViolationKind.SOFT for one in against)
+            bool(conflicts)
+            and all(violation.kind is ViolationKind.SOFT for violation in conflicts)
             and by.has_scope(Scope.RIDES_OVERRIDE)
         ),
     }
-    return _rendered(request, "assign", context, status=status)
+    return _render_page(request, "assign", context, status=status)
 
 
-def _option(one: Candidate, chosen: str) -> dict[str, Any]:
+def _candidate_context(candidate: Candidate, chosen: str) -> dict[str, Any]:
     return {
-        "one": one,
-        "chosen": str(one.driver_id) == chosen,
-        "hard": [violation for violation in one.violations if violation.kind is ViolationKind.HARD],
-        "soft": [violation for violation in one.violations if violation.kind is ViolationKind.SOFT],
+        "candidate": candidate,
+        "chosen": str(candidate.driver_id) == chosen,
+        "hard": [violation for violation in candidate.violations if violation.kind is ViolationKind.HARD],
+        "soft": [violation for violation in candidate.violations if violation.kind is ViolationKind.SOFT],
     }
 
 
-def _refused(request: HttpRequest, found: Ride, form: AssignForm, refusal: DomainError) -> HttpResponse:
+def _refused(request: HttpRequest, ride: Ride, form: AssignForm, refusal: DomainError) -> HttpResponse:
     """Return violations and field errors on the form (422); a stale version or invalid transition as 409."""
     if isinstance(refusal, StaleVersion | InvalidTransition):
         return _stale(request, refusal)
-    against: list[Violation] = []
+    conflicts: list[Violation] = []
     if isinstance(refusal, AssignmentRejected):
-        against = refusal.violations
+        conflicts = refusal.violations
         form.add_error(None, refusal.message)
     else:
-        put_on(form, refusal, _NAMES)
-    return _assign_page(request, found, form, violations=against, status=UNPROCESSABLE)
+        put_on(form, refusal, _FIELDS_BY_PARAMETER)
+    return _assign_page(request, ride, form, violations=conflicts, status=UNPROCESSABLE)
 
 
 def _stale(request: HttpRequest, refusal: DomainError) -> HttpResponse:
-    said = _("Somebody has changed this ride meanwhile: nothing was done. The board shows it as it is now.")
-    return _told(request, said if isinstance(refusal, StaleVersion) else refusal.message, status=STALE)
+    message = _("Somebody has changed this ride meanwhile: nothing was done. The board shows it as it is now.")
+    return _error_response(request, message if isinstance(refusal, StaleVersion) else refusal.message, status=STALE)
 
 
-def _told(request: HttpRequest, said: str, *, status: int) -> HttpResponse:
+def _error_response(request: HttpRequest, message: str, *, status: int) -> HttpResponse:
     """Report an error: to htmx as an event, otherwise as a message on the board."""
     if _is_fragment(request):
-        return _event("carelane:refused", {"message": said}, status=status)
-    messages.error(request, said)
+        return _event("carelane:refused", {"message": message}, status=status)
+    messages.error(request, message)
     return redirect("board")
 
 
-def _done(request: HttpRequest, done: Ride, said: str, undo: dict[str, Any] | None) -> HttpResponse:
+def _success_response(request: HttpRequest, updated: Ride, message: str, undo: dict[str, Any] | None) -> HttpResponse:
     if _is_fragment(request):
-        return _event("carelane:done", {"message": said, "ride": str(done.pk), "undo": undo}, status=200)
-    messages.success(request, said)
+        return _event("carelane:done", {"message": message, "ride": str(updated.pk), "undo": undo}, status=200)
+    messages.success(request, message)
     return redirect("board")
 
 
@@ -265,35 +269,35 @@ def _event(name: str, detail: dict[str, Any], *, status: int) -> HttpResponse:
     return answer
 
 
-def _undo_of_assigning(done: Ride, before: Before) -> dict[str, Any]:
+def _undo_of_assignment(updated: Ride, previous: PreviousAssignment) -> dict[str, Any]:
     """Return the request that undoes an assignment: assign the previous driver, or unassign if there was none."""
-    if before.driver_id is None:
+    if previous.driver_id is None:
         return {
-            "url": reverse("board_unassign", args=[done.pk]),
-            "values": {"version": done.version, "reason_code": UNDONE},
+            "url": reverse("board_unassign", args=[updated.pk]),
+            "values": {"version": updated.version, "reason_code": UNDO_REASON},
         }
-    return _put_back(done, before)
+    return _reassign_request(updated, previous)
 
 
-def _undo_of_taking_off(done: Ride, before: Before) -> dict[str, Any] | None:
-    return _put_back(done, before) if before.driver_id else None
+def _undo_of_unassignment(updated: Ride, previous: PreviousAssignment) -> dict[str, Any] | None:
+    return _reassign_request(updated, previous) if previous.driver_id else None
 
 
-def _put_back(done: Ride, before: Before) -> dict[str, Any]:
+def _reassign_request(updated: Ride, previous: PreviousAssignment) -> dict[str, Any]:
     values = {
-        "version": done.version,
-        "driver_id": str(before.driver_id),
-        "vehicle_id": str(before.vehicle_id),
+        "version": updated.version,
+        "driver_id": str(previous.driver_id),
+        "vehicle_id": str(previous.vehicle_id),
         "override_reason": "As it was before",  # stored in the database: not translated
     }
-    return {"url": reverse("assign_ride", args=[done.pk]), "values": values}
+    return {"url": reverse("assign_ride", args=[updated.pk]), "values": values}
 
 
 def _is_fragment(request: HttpRequest) -> bool:
     return "HX-Request" in request.headers
 
 
-def _rendered(request: HttpRequest, name: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+def _render_page(request: HttpRequest, name: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
     """Render a page of one ride; for htmx only its inner template."""
     context |= {"inside": f"dispatch/{name}.html"}
     template = context["inside"] if _is_fragment(request) else "dispatch/ride_page.html"

@@ -40,7 +40,7 @@ from lib.listing import DOWN, spelled
 from lib.scopes import Scope
 
 # Ids in one request for changes; with more, all rows are requested.  It keeps the URL below 2.7 kB.
-MOST_CHANGED: Final = 60
+MAX_CHANGED: Final = 60
 
 
 @require_safe
@@ -50,34 +50,41 @@ def show(request: HttpRequest) -> HttpResponse:
     reader = reader_of(request)
     page = page_of(request, reader)
     axis = Axis(page.day, reader.zone.key)
-    whole = board(axis, by=reader.by, at=reader.at, counted=page.within.counted)
-    found = narrowed(whole, page.within)
-    _audit(found, reader.by)
+    full_board = board(axis, by=reader.by, at=reader.at, counted=page.within.counted)
+    filtered_board = narrowed(full_board, page.within)
+    _audit(filtered_board, reader.by)
     context = {
         "page": page,
-        "parts": parts(page, choices(whole, page.within, by=reader.by)),
+        "parts": parts(page, choices(full_board, page.within, by=reader.by)),
         "now": reader.at,
-        "now_minute": found.axis.minute_of(reader.at) // timeline.STEP * timeline.STEP,
+        "now_minute": filtered_board.axis.minute_of(reader.at) // timeline.STEP * timeline.STEP,
         "earlier": page.url(day=page.day - dt.timedelta(days=1)),
         "later": page.url(day=page.day + dt.timedelta(days=1)),
         "to_today": page.url(day=page.today),
         "views": [(label, page.url(view=name), name == page.view) for name, label in VIEWS.items()],
-        "axis": found.axis,
-        "ticks": [(minute, label) for minute, label in found.axis.ticks(clock)],
-        "drivers": sorted(_drivers(found, reader), key=lambda one: one[1].lower()),
+        "axis": filtered_board.axis,
+        "ticks": [(minute, label) for minute, label in filtered_board.axis.ticks(clock)],
+        "drivers": sorted(_drivers(filtered_board, reader), key=lambda driver: driver[1].lower()),
         "reasons": reason_codes.offered(ReasonList.UNASSIGN),
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
-        "most_changed": MOST_CHANGED,
-        **_parts(found, page, reader),
+        "max_changed": MAX_CHANGED,
+        **_shared_context(filtered_board, page, reader),
     }
     if page.view == "list":
-        shown = arranged(request, LIST, page.asked())
-        cut = Paginator(_rows(found, page, reader), shown.rows).get_page(request.GET.get("page"))
-        here = f"{reverse('board')}{shown.address(page=str(cut.number) if cut.number > 1 else '')}"
-        context |= {"shown": shown, "page_of_list": cut, "here": here, "rows": list(cut)}
+        list_options = arranged(request, LIST, page.query_params())
+        list_page = Paginator(_rows(filtered_board, page, reader), list_options.rows).get_page(request.GET.get("page"))
+        list_url = (
+            f"{reverse('board')}{list_options.address(page=str(list_page.number) if list_page.number > 1 else '')}"
+        )
+        context |= {
+            "shown": list_options,
+            "page_of_list": list_page,
+            "list_url": list_url,
+            "rows": list(list_page),
+        }
     elif page.view == "map":
         context |= {
-            "points": points(found, reader),
+            "points": points(filtered_board, reader),
             "tiles": settings.MAP_TILES_URL,
             "attribution": settings.MAP_ATTRIBUTION,
             "as_list": page.url(view="list"),
@@ -91,52 +98,56 @@ def changes(request: HttpRequest) -> HttpResponse:
     """Return the parts of a day that may have changed: driver rows, the queue and the counters.
 
     The query parameters `ride` and `driver` name ids: only the rows of these drivers and of the drivers of these rides
-    are returned.  Without ids, or with more than `MOST_CHANGED`, returns all rows.  A requested row that no longer
-    exists is listed in `gone`.  Writes an audit entry.
+    are returned.  Without ids, or with more than `MAX_CHANGED`, returns all rows.  A requested row that no longer
+    exists is listed in `removed_ids`.  Writes an audit entry.
     """
     reader = reader_of(request)
     page = page_of(request, reader)
     rides, drivers = _ids(request, "ride"), _ids(request, "driver")
-    whole = (not rides and not drivers) or len(rides) + len(drivers) > MOST_CHANGED
-    wanted = None if whole else drivers | driver_ids_of(rides, by=reader.by)
+    is_full = (not rides and not drivers) or len(rides) + len(drivers) > MAX_CHANGED
+    driver_ids = None if is_full else drivers | driver_ids_of(rides, by=reader.by)
     axis = Axis(page.day, reader.zone.key)
-    read = board(axis, by=reader.by, at=reader.at, driver_ids=wanted, counted=page.within.counted)
-    found = narrowed(read, page.within)
-    _audit(found, reader.by)
-    there = {driver_row.driver.pk for driver_row in found.rows}
-    context = {**_parts(found, page, reader), "gone": sorted(map(str, (wanted or drivers) - there)), "whole": whole}
+    full_board = board(axis, by=reader.by, at=reader.at, driver_ids=driver_ids, counted=page.within.counted)
+    filtered_board = narrowed(full_board, page.within)
+    _audit(filtered_board, reader.by)
+    present_ids = {driver_row.driver.pk for driver_row in filtered_board.rows}
+    context = {
+        **_shared_context(filtered_board, page, reader),
+        "removed_ids": sorted(map(str, (driver_ids or drivers) - present_ids)),
+        "is_full": is_full,
+    }
     return render(request, "dispatch/board_changes.html", context)
 
 
 def _ids(request: HttpRequest, name: str) -> set[UUID]:
     """Return the UUIDs of a query parameter; ignores invalid values."""
-    found = set()
+    ids = set()
     for text in request.GET.getlist(name):
         try:
-            found.add(UUID(text))
+            ids.add(UUID(text))
         except ValueError:
             continue
-    return found
+    return ids
 
 
-def _parts(found: Board, page: BoardPage, reader: Reader) -> dict[str, Any]:
+def _shared_context(day_board: Board, page: BoardPage, reader: Reader) -> dict[str, Any]:
     """Return the context that the page and its partial updates share."""
-    queue = [one for one in found.waiting if labels.state_of(one.ride) != "will-call"]
-    will_calls = [one for one in found.waiting if labels.state_of(one.ride) == "will-call"]
-    late_waiting = sum(1 for one in queue if one.late)
+    queue = [board_ride for board_ride in day_board.waiting if labels.state_of(board_ride.ride) != "will-call"]
+    will_calls = [board_ride for board_ride in day_board.waiting if labels.state_of(board_ride.ride) == "will-call"]
+    late_waiting = sum(1 for board_ride in queue if board_ride.late)
     if page.show == "late":
-        queue = [one for one in queue if one.late]
+        queue = [board_ride for board_ride in queue if board_ride.late]
     cards = {
         "waiting": [] if page.show == "will-call" else queue,
         "will-call": [] if page.show in ("waiting", "late") else will_calls,
     }
-    shown = [driver_row for driver_row in found.rows if _passes(driver_row, page.show)]
+    driver_rows = [driver_row for driver_row in day_board.rows if _passes(driver_row, page.show)]
     return {
-        "driver_rows": [timeline.driver_row(driver_row, found.axis, reader) for driver_row in shown],
-        "counters": counters(figures_of(found), page),
+        "driver_rows": [timeline.render_driver_row(driver_row, day_board.axis, reader) for driver_row in driver_rows],
+        "counters": counters(figures_of(day_board), page),
         "late_waiting": late_waiting,
-        "queue": [card(one, reader) for one in cards["waiting"]],
-        "will_calls": [card(one, reader) for one in cards["will-call"]],
+        "queue": [card(board_ride, reader) for board_ride in cards["waiting"]],
+        "will_calls": [card(board_ride, reader) for board_ride in cards["will-call"]],
         "filtered": SHOWS[page.show] if page.show else "",
         "unfiltered": page.url(show=""),
         "suggest": f"{reverse('board_suggestions')}?{spelled({'day': page.day, 'zone': page.within.zone})}",
@@ -145,23 +156,28 @@ def _parts(found: Board, page: BoardPage, reader: Reader) -> dict[str, Any]:
 
 def _passes(driver_row: DriverRow, show: str) -> bool:
     if show == "late":
-        return any(one.late and not one.is_context for one in driver_row.shown)
+        return any(board_ride.late and not board_ride.is_context for board_ride in driver_row.shown)
     return True
 
 
-def _rows(found: Board, page: BoardPage, reader: Reader) -> Sequence[dict[str, Any]]:
+def _rows(day_board: Board, page: BoardPage, reader: Reader) -> Sequence[dict[str, Any]]:
     """Return the rides of the driver rows and the queue as sorted list rows; ties are in order of start time."""
-    taken = [(one, driver_row) for driver_row in found.rows for one in driver_row.shown if not one.is_context]
-    waiting = [(one, None) for one in found.waiting]
+    assigned = [
+        (board_ride, driver_row)
+        for driver_row in day_board.rows
+        for board_ride in driver_row.shown
+        if not board_ride.is_context
+    ]
+    waiting = [(board_ride, None) for board_ride in day_board.waiting]
     rows: Iterable[tuple[BoardRide, DriverRow | None]] = sorted(
-        [*taken, *waiting], key=lambda one: (one[0].errand.span.starts_at, one[0].ride.pk)
+        [*assigned, *waiting], key=lambda item: (item[0].errand.span.starts_at, item[0].ride.pk)
     )
-    kept = [(one, driver_row) for one, driver_row in rows if _is_shown(one, page.show)]
-    laid = [row(one, driver_row, reader) for one, driver_row in kept]
+    matching = [(board_ride, driver_row) for board_ride, driver_row in rows if _matches(board_ride, page.show)]
+    list_rows = [row(board_ride, driver_row, reader) for board_ride, driver_row in matching]
     by, down = page.sort.removeprefix(DOWN), page.sort.startswith(DOWN)
     if by == "pickup":
-        return laid[::-1] if down else laid
-    return sorted(laid, key=_SORTED_BY[by], reverse=down)
+        return list_rows[::-1] if down else list_rows
+    return sorted(list_rows, key=_SORTED_BY[by], reverse=down)
 
 
 # Rides without a driver (name "") come first.
@@ -172,24 +188,24 @@ _SORTED_BY: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
 }
 
 
-def _is_shown(one: BoardRide, show: str) -> bool:
-    state = labels.state_of(one.ride)
+def _matches(board_ride: BoardRide, show: str) -> bool:
+    state = labels.state_of(board_ride.ride)
     return {
         "waiting": state in ("unassigned", "requested"),
         "will-call": state == "will-call",
-        "late": one.late > 0,
+        "late": board_ride.late > 0,
     }.get(show, True)
 
 
-def _drivers(found: Board, reader: Reader) -> list[tuple[str, str]]:
-    return [(str(driver_row.driver.pk), driver_name(driver_row.driver, reader.by)) for driver_row in found.rows]
+def _drivers(day_board: Board, reader: Reader) -> list[tuple[str, str]]:
+    return [(str(driver_row.driver.pk), driver_name(driver_row.driver, reader.by)) for driver_row in day_board.rows]
 
 
-def _audit(found: Board, by: Principal) -> None:
+def _audit(day_board: Board, by: Principal) -> None:
     record_read(
         by=by,
         action="rides.board",
         subject_type="ride",
-        rider_ids=found.rider_ids,
-        details={"day": found.axis.day.isoformat()},
+        rider_ids=day_board.rider_ids,
+        details={"day": day_board.axis.day.isoformat()},
     )

@@ -9,31 +9,31 @@ from apps.riders.labels import rider_name
 from apps.rides.labels import driver_name
 
 
-def card(one: BoardRide, reader: Reader) -> dict[str, Any]:
+def card(board_ride: BoardRide, reader: Reader) -> dict[str, Any]:
     """Return the context of a card.  Names and places are limited to what the reader may see."""
-    ride = one.ride
-    mark, moves = labels.kind_of(ride)
+    ride = board_ride.ride
+    mark, mobility = labels.kind_of(ride)
     return {
-        "one": one,
+        "board_ride": board_ride,
         "ride": ride,
         "state": labels.state_of(ride),
         "name": rider_name(ride.rider, reader.by),
-        "clock": reader.clock(one.errand.span.starts_at),
+        "clock": reader.clock(board_ride.errand.span.starts_at),
         "mark": mark,
-        "moves": moves,
-        "way": labels.way(ride, reader.sees),
-        "late": labels.lateness(one),
+        "mobility": mobility,
+        "route": labels.route_label(ride, reader.disclosure),
+        "late": labels.lateness(board_ride),
         "service": labels.service(ride),
         "ready": ride.ready_at is not None,  # only will-call rides have it
         "severe": ride.max_exception_severity == "critical",
     }
 
 
-def row(one: BoardRide, driver_row: DriverRow | None, reader: Reader) -> dict[str, Any]:
+def row(board_ride: BoardRide, driver_row: DriverRow | None, reader: Reader) -> dict[str, Any]:
     """Return the context of a list row: a card with status label, and driver and unit unless `driver_row` is None."""
     return {
-        **card(one, reader),
-        "state_words": labels.STATES[labels.state_of(one.ride)],
+        **card(board_ride, reader),
+        "state_label": labels.STATES[labels.state_of(board_ride.ride)],
         "driver": driver_name(driver_row.driver, reader.by) if driver_row else "",
         "unit": driver_row.unit if driver_row else "",
     }

@@ -27,12 +27,12 @@ _PLAIN: Final = (
 )
 
 
-def counters(found: Figures, page: BoardPage) -> list[dict[str, Any]]:
+def counters(day_figures: Figures, page: BoardPage) -> list[dict[str, Any]]:
     """Return the counters of a day as template context.
 
     The first three link to the board filtered by them; the link of the active filter removes it.
     """
-    counted = {"waiting": found.waiting, "will-call": found.will_calls, "late": found.late}
+    counted = {"waiting": day_figures.waiting, "will-call": day_figures.will_calls, "late": day_figures.late}
     chosen = page.show
     links = [
         {
@@ -47,7 +47,10 @@ def counters(found: Figures, page: BoardPage) -> list[dict[str, Any]]:
     ]
     return [
         *links,
-        *({"label": label, "count": sum(found.by_status.get(status, 0) for status in of)} for label, of in _PLAIN),
+        *(
+            {"label": label, "count": sum(day_figures.by_status.get(status, 0) for status in statuses)}
+            for label, statuses in _PLAIN
+        ),
     ]
 
 
@@ -55,7 +58,7 @@ def counters(found: Figures, page: BoardPage) -> list[dict[str, Any]]:
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def today(request: HttpRequest) -> HttpResponse:
     """Return today's counters as a fragment, which the exceptions page fetches again after a change."""
-    return HttpResponse(_rendered(request))
+    return HttpResponse(_render_strip(request))
 
 
 def strip(request: HttpRequest) -> str:
@@ -64,11 +67,11 @@ def strip(request: HttpRequest) -> str:
     Two queries for lead dispatchers, who are the users that may correct rides and assign drivers.
     """
     by = principal_of(request)
-    return _rendered(request) if by.has_scope(Scope.RIDES_CORRECT) and by.has_scope(Scope.ASSIGNMENTS_WRITE) else ""
+    return _render_strip(request) if by.has_scope(Scope.RIDES_CORRECT) and by.has_scope(Scope.ASSIGNMENTS_WRITE) else ""
 
 
-def _rendered(request: HttpRequest) -> str:
+def _render_strip(request: HttpRequest) -> str:
     reader = reader_of(request)
     page = BoardPage.today_of(reader)
-    found = figures(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at)
-    return render_to_string("dispatch/counters_strip.html", {"counters": counters(found, page)}, request)
+    day_figures = figures(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at)
+    return render_to_string("dispatch/counters_strip.html", {"counters": counters(day_figures, page)}, request)

@@ -11,8 +11,8 @@ from apps.dispatch.services.planning import Accepted, Chosen
 from apps.rides.queries import reason_codes
 from apps.rides.rules.lifecycle import ReasonList
 
-MOST_CHOSEN: Final = 100  # rides in one selection
-MOST_ACCEPTED: Final = 400  # suggestions in one preview
+MAX_SELECTED: Final = 100  # rides in one selection
+MAX_ACCEPTED: Final = 400  # suggestions in one preview
 
 
 class AssignForm(forms.Form):
@@ -27,7 +27,7 @@ class AssignForm(forms.Form):
     version = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
 
-class TakeOffForm(forms.Form):
+class UnassignForm(forms.Form):
     """Reason and note of an unassignment; `version` is the ride's version on the page."""
 
     reason_code = forms.ChoiceField(label=_("Reason"))
@@ -36,7 +36,7 @@ class TakeOffForm(forms.Form):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        choose_reason(self)
+        set_reason_choices(self)
 
 
 class SelectionForm(forms.Form):
@@ -49,39 +49,39 @@ class SelectionForm(forms.Form):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        choose_reason(self)
+        set_reason_choices(self)
 
     def clean_ride(self) -> Sequence[Chosen]:
         texts = self.data.getlist("ride") if hasattr(self.data, "getlist") else []
-        if len(texts) > MOST_CHOSEN:
-            raise forms.ValidationError(_("At most %(most)s rides at once."), params={"most": MOST_CHOSEN})
+        if len(texts) > MAX_SELECTED:
+            raise forms.ValidationError(_("At most %(most)s rides at once."), params={"most": MAX_SELECTED})
         try:
-            return [_chosen(text) for text in texts]
+            return [_parse_selected(text) for text in texts]
         except ValueError:
             raise forms.ValidationError(_("Choose rides of the list.")) from None
 
 
-def choose_reason(form: forms.Form) -> None:
+def set_reason_choices(form: forms.Form) -> None:
     """Set the choices of `reason_code`: unassign reasons, including the operator's own."""
     cast(forms.ChoiceField, form.fields["reason_code"]).choices = reason_codes.offered(ReasonList.UNASSIGN)
 
 
-def _chosen(text: str) -> Chosen:
+def _parse_selected(text: str) -> Chosen:
     ride_id, _colon, version = text.partition(":")
     return Chosen(UUID(ride_id), int(version))
 
 
-def accepted(texts: Sequence[str]) -> list[Accepted]:
+def parse_accepted(texts: Sequence[str]) -> list[Accepted]:
     """Parse accepted suggestions, each as `ride:version:driver:vehicle`.
 
     Raises:
-        ValueError: the list is empty or longer than `MOST_ACCEPTED`, or a suggestion is malformed.
+        ValueError: the list is empty or longer than `MAX_ACCEPTED`, or a suggestion is malformed.
     """
-    if not 0 < len(texts) <= MOST_ACCEPTED:
+    if not 0 < len(texts) <= MAX_ACCEPTED:
         raise ValueError("too few, or too many")
-    return [_accepted(text) for text in texts]
+    return [_parse_suggestion(text) for text in texts]
 
 
-def _accepted(text: str) -> Accepted:
+def _parse_suggestion(text: str) -> Accepted:
     ride_id, version, driver_id, vehicle_id = text.split(":")
     return Accepted(Chosen(UUID(ride_id), int(version)), UUID(driver_id), UUID(vehicle_id))

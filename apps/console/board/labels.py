@@ -44,7 +44,7 @@ ASSIGNABLE: Final = frozenset(
     status for status in RideStatus for action in (Action.ASSIGN, Action.REASSIGN) if (status, action) in BY_ACTION
 )
 # Short labels of violations, for the number of drivers with each.
-AGAINST: Final[Mapping[ViolationCode, Text]] = {
+CONFLICT_LABELS: Final[Mapping[ViolationCode, Text]] = {
     ViolationCode.DRIVER_INACTIVE: gettext_lazy("not active"),
     ViolationCode.VEHICLE_OUT_OF_SERVICE: gettext_lazy("vehicle out of service"),
     ViolationCode.PROVIDER_MISMATCH: gettext_lazy("vehicle of another provider"),
@@ -75,27 +75,27 @@ def state_of(ride: Ride) -> str:
 
 def kind_of(ride: Ride) -> tuple[str, str]:
     """Return the CSS class and the label of the rider's mobility."""
-    mark, word = KINDS[ride.accommodation["mobility"]]
-    return mark, str(word)
+    mark, label = KINDS[ride.accommodation["mobility"]]
+    return mark, str(label)
 
 
-def way(ride: Ride, to: Disclosure) -> str:
+def route_label(ride: Ride, to: Disclosure) -> str:
     return f"{place(ride.pickup, to)} → {place(ride.dropoff, to)}"
 
 
-def lateness(shown: BoardRide) -> str:
+def lateness(board_ride: BoardRide) -> str:
     """Return the current or forecast lateness as text; "" if the ride is on time."""
-    if not shown.late:
+    if not board_ride.late:
         return ""
-    if shown.is_late:
-        return ngettext("%(count)s minute late", "%(count)s minutes late", shown.late) % {"count": shown.late}
-    said = ngettext("foreseen %(count)s minute late", "foreseen %(count)s minutes late", shown.late)
-    return said % {"count": shown.late}
+    if board_ride.is_late:
+        return ngettext("%(count)s minute late", "%(count)s minutes late", board_ride.late) % {"count": board_ride.late}
+    template = ngettext("foreseen %(count)s minute late", "foreseen %(count)s minutes late", board_ride.late)
+    return template % {"count": board_ride.late}
 
 
-def against(counted: Mapping[ViolationCode, int]) -> str:
+def conflict_summary(counts: Mapping[ViolationCode, int]) -> str:
     """Summarize the violations with the number of drivers each, most frequent first, or that no driver is active."""
-    if not counted:
+    if not counts:
         return _("No driver is active.")
-    most_first = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
-    return ", ".join(f"{AGAINST[code]} ({count})" for code, count in most_first)
+    most_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{CONFLICT_LABELS[code]} ({count})" for code, count in most_first)

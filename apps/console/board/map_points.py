@@ -16,22 +16,22 @@ SEEN_WITHIN: Final = dt.timedelta(hours=2)  # an older position does not tell wh
 Point = dict[str, Any]
 
 
-def points(found: Board, reader: Reader) -> dict[str, list[Point]]:
+def points(day_board: Board, reader: Reader) -> dict[str, list[Point]]:
     """Return the points of a day for the map script, with coordinates in degrees.  One query.
 
     Leaves out rides, drivers and facilities without coordinates, and drivers without a position in `SEEN_WITHIN`.
     """
-    driven = (one for row in found.rows for one in row.shown if not one.is_context)
-    in_time = sorted([*found.waiting, *driven], key=_begins)
+    driven = (board_ride for row in day_board.rows for board_ride in row.shown if not board_ride.is_context)
+    in_time = sorted([*day_board.waiting, *driven], key=_begins)
     return {
-        "rides": [point for one in in_time if (point := _ride(one, reader))],
-        "drivers": [point for row in found.rows if (point := _driver(row, reader))],
+        "rides": [point for board_ride in in_time if (point := _ride(board_ride, reader))],
+        "drivers": [point for row in day_board.rows if (point := _driver(row, reader))],
         "facilities": [{"at": [float(lat), float(lng)], "text": name} for name, lat, lng in _facilities(reader)],
     }
 
 
-def _begins(one: BoardRide) -> tuple[dt.datetime, str]:
-    return one.errand.span.starts_at, str(one.ride.pk)
+def _begins(board_ride: BoardRide) -> tuple[dt.datetime, str]:
+    return board_ride.errand.span.starts_at, str(board_ride.ride.pk)
 
 
 def _facilities(reader: Reader) -> list[tuple[str, Any, Any]]:
@@ -39,26 +39,26 @@ def _facilities(reader: Reader) -> list[tuple[str, Any, Any]]:
     return list(rows.order_by("name").values_list("name", "lat", "lng"))
 
 
-def _ride(one: BoardRide, reader: Reader) -> Point | None:
-    begin, end = one.errand.pickup, one.errand.dropoff
+def _ride(board_ride: BoardRide, reader: Reader) -> Point | None:
+    begin, end = board_ride.errand.pickup, board_ride.errand.dropoff
     if begin is None:
         return None
-    ride, state = one.ride, labels.state_of(one.ride)
-    told = [
-        f"{reader.clock(one.errand.span.starts_at)} {rider_name(ride.rider, reader.by)}",
-        labels.way(ride, reader.sees),
+    ride, state = board_ride.ride, labels.state_of(board_ride.ride)
+    text_parts = [
+        f"{reader.clock(board_ride.errand.span.starts_at)} {rider_name(ride.rider, reader.by)}",
+        labels.route_label(ride, reader.disclosure),
         str(labels.STATES[state]),
-        labels.lateness(one),
+        labels.lateness(board_ride),
     ]
     return {
         "id": str(ride.pk),
         "at": [begin.lat, begin.lng],
         "to": [end.lat, end.lng] if end else None,
         "state": state,
-        "late": one.late > 0,
+        "late": board_ride.late > 0,
         "url": f"{reader.page}{ride.pk}/",
         "assign": f"{reader.page}{ride.pk}/assign/" if ride.status in labels.ASSIGNABLE else "",
-        "text": ", ".join(part for part in told if part),
+        "text": ", ".join(part for part in text_parts if part),
     }
 
 
@@ -67,9 +67,9 @@ def _driver(row: DriverRow, reader: Reader) -> Point | None:
     seen_at = driver.last_located_at
     if driver.last_lat is None or driver.last_lng is None or seen_at is None or seen_at < reader.at - SEEN_WITHIN:
         return None
-    said = _("%(name)s, %(unit)s, seen %(clock)s") % {
+    text = _("%(name)s, %(unit)s, seen %(clock)s") % {
         "name": driver_name(driver, reader.by),
         "unit": row.unit,
         "clock": reader.clock(seen_at),
     }
-    return {"at": [float(driver.last_lat), float(driver.last_lng)], "text": said}
+    return {"at": [float(driver.last_lat), float(driver.last_lng)], "text": text}

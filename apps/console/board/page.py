@@ -64,16 +64,16 @@ class BoardPage:
         today = service_day(reader.at, reader.zone.key)
         return cls(day=today, today=today, view="timeline", show="")
 
-    def asked(self, **changes: Any) -> dict[str, str]:
+    def query_params(self, **changes: Any) -> dict[str, str]:
         """Return the query parameters without the sort order; omits default values.  `changes` override values."""
-        part = {"facility": self.within.facility_id, "provider": self.within.provider_id, "zone": self.within.zone}
-        values = {"day": self.day, "view": self.view, "show": self.show, **part, **changes}
-        usual = {"day": self.today, "view": "timeline"}
-        return {name: str(value) for name, value in values.items() if value and value != usual.get(name)}
+        filters = {"facility": self.within.facility_id, "provider": self.within.provider_id, "zone": self.within.zone}
+        values = {"day": self.day, "view": self.view, "show": self.show, **filters, **changes}
+        defaults = {"day": self.today, "view": "timeline"}
+        return {name: str(value) for name, value in values.items() if value and value != defaults.get(name)}
 
     def url(self, **changes: Any) -> str:
         sort = changes.pop("sort", self.sort)
-        query = spelled(self.asked(**changes) | {"sort": "" if sort == LIST.usual else sort})
+        query = spelled(self.query_params(**changes) | {"sort": "" if sort == LIST.usual else sort})
         return f"{reverse('board')}?{query}" if query else reverse("board")
 
 
@@ -86,18 +86,18 @@ def reader_of(request: HttpRequest) -> Reader:
 def page_of(request: HttpRequest, reader: Reader) -> BoardPage:
     """Parse the URL; a missing or invalid value becomes the default: today, all rides, timeline."""
     today = service_day(reader.at, reader.zone.key)
-    asked = request.GET
+    params = request.GET
     return BoardPage(
-        day=_day(asked.get("day", ""), today),
+        day=_day(params.get("day", ""), today),
         today=today,
-        view=asked.get("view", "") if asked.get("view", "") in VIEWS else "timeline",
-        show=asked.get("show", "") if asked.get("show", "") in SHOWS else "",
+        view=params.get("view", "") if params.get("view", "") in VIEWS else "timeline",
+        show=params.get("show", "") if params.get("show", "") in SHOWS else "",
         within=BoardFilter(
-            facility_id=uuid_or_none(asked.get("facility")),
-            provider_id=uuid_or_none(asked.get("provider")),
-            zone=_zone(asked.get("zone", "")),
+            facility_id=uuid_or_none(params.get("facility")),
+            provider_id=uuid_or_none(params.get("provider")),
+            zone=_zone(params.get("zone", "")),
         ),
-        sort=LIST.sort(asked.get("sort", "")),
+        sort=LIST.sort(params.get("sort", "")),
     )
 
 

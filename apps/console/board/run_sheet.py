@@ -32,11 +32,11 @@ def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     if not rows:
         raise Http404
     rides = rides_of(driver_id, axis, by=reader.by)
-    doors = doors_of(rides, disclosure_of(reader.by))
-    whose = sheets.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, doors)
+    entrances = doors_of(rides, disclosure_of(reader.by))
+    sheet_reader = sheets.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, entrances)
     return printed(
         request,
-        lambda: sheets.pdf_of(sheets.html(rows[0], rides, page.day, whose)),
+        lambda: sheets.pdf_of(sheets.html(rows[0], rides, page.day, sheet_reader)),
         name="run-sheet",
         instead=reverse("board_run", kwargs={"driver_id": driver_id}),
         action="rides.run_sheet",

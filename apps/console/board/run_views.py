@@ -30,16 +30,16 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     """
     reader = reader_of(request)
     page = page_of(request, reader)
-    found = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at, driver_ids={driver_id})
-    if not found.rows:
+    day_board = board(Axis(page.day, reader.zone.key), by=reader.by, at=reader.at, driver_ids={driver_id})
+    if not day_board.rows:
         raise Http404
-    (driver_row,) = found.rows
+    (driver_row,) = day_board.rows
     record_read(
         by=reader.by,
         action="rides.run",
         subject_type="driver",
         subject_id=driver_id,
-        rider_ids={one.ride.rider_id for one in driver_row.shown},
+        rider_ids={board_ride.ride.rider_id for board_ride in driver_row.shown},
         details={"day": page.day.isoformat()},
     )
     context = {
@@ -47,7 +47,7 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
         "back": page.url(),
         "driver_row": driver_row,
         "name": driver_name(driver_row.driver, reader.by),
-        "rows": [row(one, driver_row, reader) for one in driver_row.shown],
+        "rows": [row(board_ride, driver_row, reader) for board_ride in driver_row.shown],
         "duty": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.duty],
         "leave": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.leave],
         "reasons": reason_codes.offered(ReasonList.UNASSIGN),
@@ -61,8 +61,8 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
 def pause(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     """Record the start or the end of a driver's break."""
     reader = reader_of(request)
-    begins = request.POST.get("on_break") == "on"
-    changes = {"on_break": begins}
+    starts = request.POST.get("on_break") == "on"
+    changes = {"on_break": starts}
     drivers.amend(driver_id=driver_id, changes=changes, expected_version=None, by=reader.by, at=reader.at)
-    messages.success(request, _("The driver is on a break.") if begins else _("The driver is back from the break."))
+    messages.success(request, _("The driver is on a break.") if starts else _("The driver is back from the break."))
     return redirect("board")

@@ -29,7 +29,7 @@ def act(request: HttpRequest) -> HttpResponse:
     """Assign or unassign each selected ride on its own: a refused ride stays unchanged and is listed with reasons."""
     form = SelectionForm(request.POST)
     if not form.is_valid():
-        return _again(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return _error_redirect(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
     values, by, now = form.cleaned_data, principal_of(request), timezone.now()
     if values["driver_id"]:
         outcomes = planning.assign_all(
@@ -42,30 +42,34 @@ def act(request: HttpRequest) -> HttpResponse:
     elif values["reason_code"]:
         outcomes = planning.unassign_all(selection=values["ride"], reason_code=values["reason_code"], by=by, at=now)
     else:
-        return _again(request, _("Choose a driver, or a reason to take the drivers off."))
-    return answered(request, outcomes)
+        return _error_redirect(request, _("Choose a driver, or a reason to take the drivers off."))
+    return results_response(request, outcomes)
 
 
-def answered(request: HttpRequest, outcomes: list[SelectionResult], *, to: str = "back") -> HttpResponse:
+def results_response(
+    request: HttpRequest, outcomes: list[SelectionResult], *, redirect_field: str = "back"
+) -> HttpResponse:
     """Report the outcomes of several rides: redirect, or list the refused rides with their reasons (422).
 
-    `to` is the form field that holds the URL of the redirect, see `back`.
+    `redirect_field` is the form field that holds the URL of the redirect, see `back`.
     """
-    done = sum(one.ride is not None for one in outcomes)
-    refused = [one for one in outcomes if one.refusal is not None]
-    if done:
-        messages.success(request, ngettext("%(n)s ride is changed.", "%(n)s rides are changed.", done) % {"n": done})
+    changed = sum(result.ride is not None for result in outcomes)
+    refused = [result for result in outcomes if result.refusal is not None]
+    if changed:
+        messages.success(
+            request, ngettext("%(n)s ride is changed.", "%(n)s rides are changed.", changed) % {"n": changed}
+        )
     if not refused:
-        return redirect(back(request, to))
+        return redirect(back(request, redirect_field))
     by = principal_of(request)
-    rides = Ride.objects.visible_to(by).select_related("rider").in_bulk([one.ride_id for one in refused])
-    rows = [_row(one, rides.get(one.ride_id), request) for one in refused]
-    context = {"rows": rows, "done": done, "back": back(request, to)}
+    rides = Ride.objects.visible_to(by).select_related("rider").in_bulk([result.ride_id for result in refused])
+    rows = [_row(result, rides.get(result.ride_id), request) for result in refused]
+    context = {"rows": rows, "changed": changed, "back": back(request, redirect_field)}
     return render(request, "dispatch/selection.html", context, status=UNPROCESSABLE)
 
 
-def _row(one: SelectionResult, ride: Ride | None, request: HttpRequest) -> dict[str, Any]:
-    refusal = one.refusal
+def _row(result: SelectionResult, ride: Ride | None, request: HttpRequest) -> dict[str, Any]:
+    refusal = result.refusal
     reasons = [str(detail.text) for detail in refusal.details] if refusal else []
     return {
         "ride": ride,
@@ -76,13 +80,13 @@ def _row(one: SelectionResult, ride: Ride | None, request: HttpRequest) -> dict[
     }
 
 
-def _again(request: HttpRequest, said: str) -> HttpResponse:
-    messages.error(request, said)
+def _error_redirect(request: HttpRequest, message: str) -> HttpResponse:
+    messages.error(request, message)
     return redirect(back(request))
 
 
 def back(request: HttpRequest, name: str = "back") -> str:
     """Return the URL in a form field if it belongs to the board, else the board's URL: no open redirect."""
-    asked = request.POST.get(name, "")
-    inside = asked.startswith(reverse("board")) and url_has_allowed_host_and_scheme(asked, allowed_hosts=None)
-    return asked if inside else reverse("board")
+    url = request.POST.get(name, "")
+    is_board_url = url.startswith(reverse("board")) and url_has_allowed_host_and_scheme(url, allowed_hosts=None)
+    return url if is_board_url else reverse("board")

@@ -16,9 +16,9 @@ from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.board import labels
 from apps.console.board.cards import card
-from apps.console.board.forms import accepted
+from apps.console.board.forms import parse_accepted
 from apps.console.board.page import page_of, reader_of
-from apps.console.board.selection_views import answered, back
+from apps.console.board.selection_views import back, results_response
 from apps.console.board.timeline import Reader
 from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.board import BoardRide
@@ -38,24 +38,28 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     reader = reader_of(request)
     page = page_of(request, reader)
     chosen = _chosen(request)
-    found = preview(Axis(page.day, reader.zone.key), ride_ids=chosen, by=reader.by, at=reader.at)
+    plan_preview = preview(Axis(page.day, reader.zone.key), ride_ids=chosen, by=reader.by, at=reader.at)
     record_read(
         by=reader.by,
         action="rides.suggestions",
         subject_type="ride",
-        rider_ids={ride.rider_id for ride in found.rides.values()},
+        rider_ids={ride.rider_id for ride in plan_preview.rides.values()},
         details={"day": page.day.isoformat()},
     )
     context = {
         "page": page,
         "back": page.url() if chosen is None else back(request),
-        "again": request.get_full_path() if chosen is None else back(request),
-        "whole": chosen is None,
-        "rows": [_row(one, found, reader) for one in found.plan.suggestions],
-        "left": [
-            {**_ride(one.ride_id, found, reader), "against": labels.against(one.against)} for one in found.plan.left
+        "reload_url": request.get_full_path() if chosen is None else back(request),
+        "is_whole_day": chosen is None,
+        "rows": [_row(suggestion, plan_preview, reader) for suggestion in plan_preview.plan.suggestions],
+        "unmatched": [
+            {
+                **_ride(suggestion.ride_id, plan_preview, reader),
+                "conflicts": labels.conflict_summary(suggestion.against),
+            }
+            for suggestion in plan_preview.plan.left
         ],
-        "drivers": _drivers(found, reader),
+        "drivers": _drivers(plan_preview, reader),
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
     }
     return render(request, "dispatch/suggestions.html", context)
@@ -68,54 +72,54 @@ def accept(request: HttpRequest) -> HttpResponse:
 
     A ride that changed after the preview stays unchanged and is listed with the reason.
     """
-    one = request.POST.getlist("one")
+    single = request.POST.getlist("one")
     try:
-        taken = accepted(one or request.POST.getlist("suggestion"))
+        accepted = parse_accepted(single or request.POST.getlist("suggestion"))
     except ValueError:
         messages.error(request, _("Accept suggestions of the list."))
         return redirect(back(request))
-    outcomes = planning.accept_all(suggestions=taken, by=principal_of(request), at=timezone.now())
-    return answered(request, outcomes, to="again" if one else "back")
+    outcomes = planning.accept_all(suggestions=accepted, by=principal_of(request), at=timezone.now())
+    return results_response(request, outcomes, redirect_field="again" if single else "back")
 
 
 def _chosen(request: HttpRequest) -> Collection[UUID] | None:
     """Return the selected rides, each posted as `id:version`; None without a selection: all waiting rides."""
     if not request.POST.getlist("ride"):
         return None
-    found = set()
+    ids = set()
     for text in request.POST.getlist("ride"):
         try:
-            found.add(UUID(text.partition(":")[0]))
+            ids.add(UUID(text.partition(":")[0]))
         except ValueError:
             continue
-    return found
+    return ids
 
 
-def _ride(ride_id: UUID, found: Preview, reader: Reader) -> dict[str, Any]:
-    ride = found.rides[ride_id]
+def _ride(ride_id: UUID, plan_preview: Preview, reader: Reader) -> dict[str, Any]:
+    ride = plan_preview.rides[ride_id]
     return card(BoardRide(ride, errand_of(ride, at=reader.at)), reader)
 
 
-def _row(one: Suggestion, found: Preview, reader: Reader) -> dict[str, Any]:
-    shown = _ride(one.ride_id, found, reader)
+def _row(suggestion: Suggestion, plan_preview: Preview, reader: Reader) -> dict[str, Any]:
+    ride_card = _ride(suggestion.ride_id, plan_preview, reader)
     return {
-        **shown,
-        "driver": driver_name(found.drivers[one.driver_id], reader.by),
-        "unit": found.units[one.vehicle_id],
-        "reason": one.reason,
-        "value": f"{one.ride_id}:{shown['ride'].version}:{one.driver_id}:{one.vehicle_id}",
+        **ride_card,
+        "driver": driver_name(plan_preview.drivers[suggestion.driver_id], reader.by),
+        "unit": plan_preview.units[suggestion.vehicle_id],
+        "reason": suggestion.reason,
+        "value": f"{suggestion.ride_id}:{ride_card['ride'].version}:{suggestion.driver_id}:{suggestion.vehicle_id}",
     }
 
 
-def _drivers(found: Preview, reader: Reader) -> list[dict[str, Any]]:
+def _drivers(plan_preview: Preview, reader: Reader) -> list[dict[str, Any]]:
     """Return the drivers with suggestions, by name, with their number of rides on that day before and after."""
-    given = Counter(one.driver_id for one in found.plan.suggestions)
+    new_rides = Counter(suggestion.driver_id for suggestion in plan_preview.plan.suggestions)
     rows = [
         {
-            "name": driver_name(found.drivers[driver_id], reader.by),
-            "before": found.driven[driver_id],
-            "after": found.driven[driver_id] + count,
+            "name": driver_name(plan_preview.drivers[driver_id], reader.by),
+            "before": plan_preview.driven[driver_id],
+            "after": plan_preview.driven[driver_id] + count,
         }
-        for driver_id, count in given.items()
+        for driver_id, count in new_rides.items()
     ]
     return sorted(rows, key=lambda row: str(row["name"]).lower())

@@ -49,7 +49,7 @@ class Reader:
     at: dt.datetime
 
     @cached_property
-    def sees(self) -> Disclosure:
+    def disclosure(self) -> Disclosure:
         return disclosure_of(self.by)
 
     @cached_property
@@ -57,7 +57,7 @@ class Reader:
         return {state: str(word) for state, word in labels.STATES.items()}
 
     @cached_property
-    def moves(self) -> Mapping[str, tuple[str, str]]:
+    def mobility_labels(self) -> Mapping[str, tuple[str, str]]:
         return {mobility: (mark, str(word)) for mobility, (mark, word) in labels.KINDS.items()}
 
     @cached_property
@@ -79,22 +79,24 @@ class Reader:
         return clock(at.astimezone(self.zone))
 
 
-def driver_row(one: DriverRow, axis: Axis, reader: Reader) -> SafeString:
+def render_driver_row(driver_row: DriverRow, axis: Axis, reader: Reader) -> SafeString:
     """Return a driver's row as HTML; its id is `lane-<driver>`, and the ids of its bars are `ride-<ride>`."""
-    errands = [shown.errand for shown in one.shown]
+    errands = [board_ride.errand for board_ride in driver_row.shown]
     placed = [min(row, MOST_ROWS - 1) for row in row_layout.rows(errands)]
-    late = sum(1 for shown in one.shown if shown.late and not shown.is_context)
+    late = sum(1 for board_ride in driver_row.shown if board_ride.late and not board_ride.is_context)
     track = [
-        *(_stretch("off", span, axis) for span in _off(one.duty, axis)),
-        *(_stretch("leave", span, axis) for span in one.leave),
-        *(_stretch("past", span, axis) for span in one.over),
+        *(_stretch("off", span, axis) for span in _off(driver_row.duty, axis)),
+        *(_stretch("leave", span, axis) for span in driver_row.leave),
+        *(_stretch("past", span, axis) for span in driver_row.over),
         *(_stretch("way tight" if way.tight else "way", way.span, axis) for way in row_layout.segments(errands)),
-        *(_bar(shown, row, axis, reader) for shown, row in zip(one.shown, placed, strict=True)),
+        *(_bar(board_ride, row, axis, reader) for board_ride, row in zip(driver_row.shown, placed, strict=True)),
     ]
     height = max(placed, default=0) + 1
+    driver_id = driver_row.driver.pk
+    label = _driver_label(driver_row, axis, reader)
     html = (
-        f'<li class="lane h{height}" id="lane-{one.driver.pk}" data-driver="{one.driver.pk}" data-late="{late}">'
-        f'<div class="who">{_who(one, axis, reader)}</div><div class="track">{"".join(track)}</div></li>'
+        f'<li class="lane h{height}" id="lane-{driver_id}" data-driver="{driver_id}" data-late="{late}">'
+        f'<div class="who">{label}</div><div class="track">{"".join(track)}</div></li>'
     )
     return mark_safe(html)  # noqa: S308  # consists of ids, CSS classes and escaped texts
 
@@ -127,31 +129,39 @@ def _off(duty: Sequence[Span], axis: Axis) -> Iterable[Span]:
         yield Span(begins_at, axis.ends_at)
 
 
-def _who(one: DriverRow, axis: Axis, reader: Reader) -> str:
-    to_come = len(one.shown)
-    count = ngettext("%(count)s ride", "%(count)s rides", to_come) % {"count": to_come}
-    vehicle = " · ".join(part for part in (one.unit, capfirst(one.vehicle_type)) if part) or _("No vehicle")
-    pause = f' <span class="badge break">{escape(_("On break"))}</span>' if one.driver.on_break else ""
-    name = escape(driver_name(one.driver, reader.by))
-    sub = f"{vehicle} · {count}" if to_come else vehicle
-    run = f"{reader.run}{one.driver.pk}/?day={axis.day.isoformat()}"
-    return f'<strong><a href="{run}">{name}</a></strong>{pause}<span class="sub">{escape(sub)}</span>'
+def _driver_label(driver_row: DriverRow, axis: Axis, reader: Reader) -> str:
+    ride_count = len(driver_row.shown)
+    count = ngettext("%(count)s ride", "%(count)s rides", ride_count) % {"count": ride_count}
+    vehicle = " · ".join(part for part in (driver_row.unit, capfirst(driver_row.vehicle_type)) if part) or _(
+        "No vehicle"
+    )
+    pause = f' <span class="badge break">{escape(_("On break"))}</span>' if driver_row.driver.on_break else ""
+    name = escape(driver_name(driver_row.driver, reader.by))
+    subtitle = f"{vehicle} · {count}" if ride_count else vehicle
+    run = f"{reader.run}{driver_row.driver.pk}/?day={axis.day.isoformat()}"
+    return f'<strong><a href="{run}">{name}</a></strong>{pause}<span class="sub">{escape(subtitle)}</span>'
 
 
-def _bar(shown: BoardRide, row: int, axis: Axis, reader: Reader) -> str:
-    ride, span = shown.ride, shown.errand.span
-    mark, moves = reader.moves[ride.accommodation["mobility"]]
+def _bar(board_ride: BoardRide, row: int, axis: Axis, reader: Reader) -> str:
+    ride, span = board_ride.ride, board_ride.errand.span
+    mark, mobility = reader.mobility_labels[ride.accommodation["mobility"]]
     state = labels.state_of(ride)
-    risk = "" if not shown.late else " late" if shown.is_late else " risk"
-    plus = f"<b>+{shown.late}</b> " if shown.late else ""
+    risk = "" if not board_ride.late else " late" if board_ride.is_late else " risk"
+    plus = f"<b>+{board_ride.late}</b> " if board_ride.late else ""
     severe = " severe" if ride.max_exception_severity == "critical" else ""
-    aside = " aside" if shown.is_context else ""
+    context_class = " aside" if board_ride.is_context else ""
     clocks = f"{reader.clock(span.starts_at)} {reader.until} {reader.clock(span.ends_at)}"
-    parts = [clocks, labels.way(ride, reader.sees), moves, reader.states[state], labels.lateness(shown)]
+    parts = [
+        clocks,
+        labels.route_label(ride, reader.disclosure),
+        mobility,
+        reader.states[state],
+        labels.lateness(board_ride),
+    ]
     rest = escape(", ".join(part for part in parts if part))
     place = classes(span.starts_at, span.ends_at, axis, at_least=_SHORTEST)
     return (
-        f'<a class="bar {place} r{row} {state} {mark}{risk}{severe}{aside}" id="ride-{ride.pk}"'
+        f'<a class="bar {place} r{row} {state} {mark}{risk}{severe}{context_class}" id="ride-{ride.pk}"'
         f' href="{reader.page}{ride.pk}/" data-version="{ride.version}">'
         f'{plus}{escape(rider_name(ride.rider, reader.by))}<span class="visually-hidden">, {rest}</span></a>'
     )

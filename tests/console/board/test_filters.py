@@ -127,7 +127,7 @@ def test_what_is_asked_for_stays_on_the_way_round_the_board(desk: Client) -> Non
     assert all(
         f"{name}=" not in url for name, (_label, url) in zip(("facility", "provider", "zone"), chosen, strict=True)
     )
-    assert page.context["parts"]["kept"] == {"show": "late"}
+    assert page.context["parts"]["other_params"] == {"show": "late"}
 
 
 def test_changes_are_narrowed_as_the_page_is(desk: Client) -> None:
@@ -135,7 +135,7 @@ def test_changes_are_narrowed_as_the_page_is(desk: Client) -> None:
 
     page = desk.get(f"{BOARD}changes/?facility={mine.facility_id}&ride={mine.pk}&ride={foreign.pk}")
 
-    assert page.context["gone"] == [str(foreign.driver_id)]
+    assert page.context["removed_ids"] == [str(foreign.driver_id)]
     assert f'id="lane-{mine.driver_id}"' in page.content.decode()
 
 

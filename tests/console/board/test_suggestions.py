@@ -88,7 +88,9 @@ def test_one_is_accepted_and_the_others_are_shown_again(desk: Client) -> None:
     first, _second = _values(page)
 
     answer = desk.post(
-        ACCEPT, {"suggestion": _values(page), "one": first, "back": BOARD, "again": page.context["again"]}, follow=True
+        ACCEPT,
+        {"suggestion": _values(page), "one": first, "back": BOARD, "again": page.context["reload_url"]},
+        follow=True,
     )
 
     assert answer.redirect_chain == [(PREVIEW, 302)]
@@ -144,7 +146,7 @@ def test_selection_is_evaluated_alone_and_may_hold_will_calls(desk: Client) -> N
     page = desk.post(f"{PREVIEW}?day={NOW.date()}", {"ride": [*named, "nonsense"], "back": back})
 
     assert {row["ride"].pk for row in page.context["rows"]} == {chosen.pk, waits.pk}
-    assert (page.context["back"], page.context["again"]) == (back, back)
+    assert (page.context["back"], page.context["reload_url"]) == (back, back)
     whole = {row["ride"].pk for row in desk.get(PREVIEW).context["rows"]}
     assert whole == {chosen.pk, other.pk}
     nothing = desk.post(PREVIEW, {"ride": str(uuid7()), "back": "https://elsewhere.example.org/"})
@@ -214,6 +216,6 @@ def test_suggesting_asks_the_same_however_many_rides(desk: Client, count: int, d
 def test_what_stands_against_drivers_is_said_with_most_first() -> None:
     counted = {ViolationCode.OUTSIDE_SHIFT: 2, ViolationCode.SCHEDULE_CONFLICT: 5, ViolationCode.CREDENTIAL_INVALID: 2}
 
-    assert labels.against(counted) == "has another ride then (5), credentials not valid (2), off duty then (2)"
-    assert set(labels.AGAINST) == set(ViolationCode)
-    assert labels.against({}) == "No driver is active."
+    assert labels.conflict_summary(counted) == "has another ride then (5), credentials not valid (2), off duty then (2)"
+    assert set(labels.CONFLICT_LABELS) == set(ViolationCode)
+    assert labels.conflict_summary({}) == "No driver is active."
