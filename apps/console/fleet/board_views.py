@@ -47,31 +47,31 @@ def credentials(request: HttpRequest) -> HttpResponse:
     filters = credential_filters(by)
     form = cast(CredentialBoardFilter, filters(request.GET))
     sort = CREDENTIALS.sort(request.GET.get("sort", ""))
-    found = board(form.board_query(sort), by=by, at=now)
-    offered = {name: label for name, label in CREDENTIALS.columns.items() if name in (BROKEN, *found.types)}
-    shown = arranged(request, CREDENTIALS, form.known(), offered=offered)
-    types = [kind for kind in found.types if kind in shown.columns]
-    page = Paginator(found.rows, shown.rows).get_page(request.GET.get("page"))
-    chosen = form.value("status")
+    result = board(form.board_query(sort), by=by, at=now)
+    columns = {name: label for name, label in CREDENTIALS.columns.items() if name in (BROKEN, *result.types)}
+    list_state = arranged(request, CREDENTIALS, form.known(), offered=columns)
+    types = [kind for kind in result.types if kind in list_state.columns]
+    page = Paginator(result.rows, list_state.rows).get_page(request.GET.get("page"))
+    selected = form.value("status")
     context = {
         "form": form,
-        "shown": shown,
-        "filtered": bool(form.provider_id or chosen),
+        "shown": list_state,
+        "filtered": bool(form.provider_id or selected),
         "kind": form.kind,
         "kinds": [
-            (label, shown.address(of=of, sort=_sort_of_all(shown.sort)), (of or "drivers") == form.kind)
+            (label, list_state.address(of=of, sort=_sort_of_all(list_state.sort)), (of or "drivers") == form.kind)
             for of, label in _KIND_WORDS.items()
         ],
         "counts": [
-            (labels.NARROWED[name], tone if found.counts[name] else "quiet", found.counts[name],
-             shown.address(status="" if name == chosen else name), name == chosen)
+            (labels.NARROWED[name], tone if result.counts[name] else "quiet", result.counts[name],
+             list_state.address(status="" if name == selected else name), name == selected)
             for name, tone in _COUNTED
         ],
         "types": [(kind, labels.credential_label(kind)) for kind in types],
         "page": page,
-        "rows": [_row(row, shown.columns, form.kind, by) for row in page],
+        "rows": [_row(row, list_state.columns, form.kind, by) for row in page],
     }  # fmt: skip
-    return render(request, "fleet/credentials.html", context | views_of(request, shown, filters))
+    return render(request, "fleet/credentials.html", context | views_of(request, list_state, filters))
 
 
 @require_safe
@@ -80,11 +80,11 @@ def credentials_file(request: HttpRequest) -> HttpResponse:
     """Download all rows of the filter as a CSV file, and record the export in the audit trail."""
     by, now = principal_of(request), timezone.now()
     form = CredentialBoardFilter(request.GET, providers=providers(by))
-    found = board(form.board_query(CREDENTIALS.sort(request.GET.get("sort", ""))), by=by, at=now)
+    result = board(form.board_query(CREDENTIALS.sort(request.GET.get("sort", ""))), by=by, at=now)
     heads = [_("Driver") if form.kind == "drivers" else _("Vehicle"), _("Provider"), _("Status")]
-    for kind in found.types:
+    for kind in result.types:
         heads += [labels.credential_label(kind), f"{labels.credential_label(kind)}, {_('last day')}"]
-    lines = ([*_head(row, by), *_credential_texts(row.cells), row.broken] for row in found.rows)
+    lines = ([*_head(row, by), *_credential_texts(row.cells), row.broken] for row in result.rows)
     return exported(
         request,
         f"credentials-{form.kind}",
@@ -92,7 +92,7 @@ def credentials_file(request: HttpRequest) -> HttpResponse:
         action="credentials.export",
         subject_type=KINDS[form.kind].value,
         at=now,
-        details={"types": list(found.types)},
+        details={"types": list(result.types)},
     )
 
 
@@ -104,18 +104,18 @@ def drivers(request: HttpRequest) -> HttpResponse:
     sent = request.method == "POST"
     filters = driver_filters(by)
     form = cast(DriversFilter, filters(request.POST if sent else request.GET))
-    shown = arranged(request, DRIVERS, form.known(), sent=sent)
-    found = board(form.board_query(shown.sort), by=by, at=now)
-    page = Paginator(found.rows, shown.rows).get_page(None if sent else request.GET.get("page"))
+    list_state = arranged(request, DRIVERS, form.known(), sent=sent)
+    result = board(form.board_query(list_state.sort), by=by, at=now)
+    page = Paginator(result.rows, list_state.rows).get_page(None if sent else request.GET.get("page"))
     context = {
         "form": form,
-        "shown": shown,
+        "shown": list_state,
         "filtered": any(form.cleaned_data.values()),
-        "most": shown.rows if sent and page.has_other_pages() else 0,
+        "most": list_state.rows if sent and page.has_other_pages() else 0,
         "page": page,
-        "rows": [_listed(row, by) for row in page],
+        "rows": [_driver_row(row, by) for row in page],
     }
-    return render(request, "fleet/drivers.html", context | views_of(request, shown, filters))
+    return render(request, "fleet/drivers.html", context | views_of(request, list_state, filters))
 
 
 def credential_filters(by: Principal) -> Filters:
@@ -137,15 +137,15 @@ def providers(by: Principal) -> list[tuple[UUID, str]]:
     return list(TransportProvider.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
 
 
-def page_of(kind: str, owner_id: UUID) -> str:
+def owner_url(kind: str, owner_id: UUID) -> str:
     """Return the URL of the page of a driver or vehicle."""
     return reverse("fleet_driver" if kind == "drivers" else "fleet_vehicle", args=[owner_id])
 
 
-def _listed(row: OwnerRow, by: Principal) -> dict[str, Any]:
+def _driver_row(row: OwnerRow, by: Principal) -> dict[str, Any]:
     worst = row.worst
     return {
-        "url": page_of("drivers", row.owner.pk),
+        "url": owner_url("drivers", row.owner.pk),
         "name": labels.name_of(row.owner, by),
         "status": labels.status_badge(row.owner),
         "provider": row.owner.provider.name,
@@ -157,7 +157,7 @@ def _listed(row: OwnerRow, by: Principal) -> dict[str, Any]:
 
 
 def _row(row: OwnerRow, columns: Collection[str], kind: str, by: Principal) -> dict[str, Any]:
-    url = page_of(kind, row.owner.pk)
+    url = owner_url(kind, row.owner.pk)
     return {
         "url": url,
         "name": labels.name_of(row.owner, by),
@@ -171,22 +171,22 @@ def _row(row: OwnerRow, columns: Collection[str], kind: str, by: Principal) -> d
 def _cell(cell: Cell, url: str) -> SafeString:
     """Render a cell in Python: a template takes a second for 2,000 cells."""
     badge = labels.URGENCIES[cell.urgency]
-    said = format_html('<span aria-hidden="true">{}</span> {}', badge.sign, labels.state(cell))
+    text = format_html('<span aria-hidden="true">{}</span> {}', badge.sign, labels.state(cell))
     if cell.urgency not in (Urgency.VALID, Urgency.NOT_FILED):
-        said = format_html('<a href="{}#{}">{}</a>', url, cell.type, said)
+        text = format_html('<a href="{}#{}">{}</a>', url, cell.type, text)
     notes = (
         cell.expires_on and cell.expires_on.isoformat(),
         labels.review(cell.awaits_review),
         labels.broken(cell.rides),
     )
-    more = [one for one in notes if one]
+    sub_notes = [note for note in notes if note]
     return format_html(
         '<td class="credential {} {}" data-label="{}"><span>{}{}</span></td>',
         badge.tone,
         cell.urgency.value.replace("_", "-"),
         labels.credential_label(cell.type),
-        said,
-        format_html('<span class="sub">{}</span>', " · ".join(more)) if more else "",
+        text,
+        format_html('<span class="sub">{}</span>', " · ".join(sub_notes)) if sub_notes else "",
     )
 
 

@@ -185,10 +185,10 @@ def _assigned(
     column = f"{subject.value}_id"
     ahead = Ride.objects.visible_to(by).filter(status=RideStatus.ASSIGNED, pickup_at__gt=at - AHEAD_SINCE)
     counted = ahead.filter(**{f"{column}__in": ids}).order_by().values_list(column, "service_date")
-    found: dict[UUID, list[tuple[dt.date, int]]] = defaultdict(list)
+    by_owner: dict[UUID, list[tuple[dt.date, int]]] = defaultdict(list)
     for owner_id, day, count in counted.annotate(rides=Count("pk")):
-        found[owner_id].append((day, count))
-    return found
+        by_owner[owner_id].append((day, count))
+    return by_owner
 
 
 def _row(
@@ -196,23 +196,23 @@ def _row(
     owner: Driver | Vehicle,
     types: Iterable[str],
     credentials: Iterable[CredentialFacts],
-    given: Sequence[tuple[dt.date, int]],
+    assigned: Sequence[tuple[dt.date, int]],
     at: dt.datetime,
 ) -> OwnerRow:
     today = at.astimezone(ZoneInfo(owner.provider.timezone)).date()
     filed = {credential.type: credential for credential in credentials}
-    cells = tuple(_cell(kind, filed.get(kind), today, given, blocks_by_default(subject, kind)) for kind in types)
-    return OwnerRow(owner, cells, sum(count for _day, count in given))
+    cells = tuple(_cell(kind, filed.get(kind), today, assigned, blocks_by_default(subject, kind)) for kind in types)
+    return OwnerRow(owner, cells, sum(count for _day, count in assigned))
 
 
 def _cell(
-    kind: str, credential: CredentialFacts | None, today: dt.date, given: Iterable[tuple[dt.date, int]], needed: bool
+    kind: str, credential: CredentialFacts | None, today: dt.date, assigned: Iterable[tuple[dt.date, int]], needed: bool
 ) -> Cell:
     blocking = needed if credential is None else credential.blocking
     how = urgency(credential, today, needed=needed)
     holds_until = credential.expires_on if credential is not None else None
     last = dt.date.min if how in (Urgency.MISSING, Urgency.REJECTED) else holds_until or dt.date.max
-    broken = sum(count for day, count in given if day > last) if blocking else 0
+    broken = sum(count for day, count in assigned if day > last) if blocking else 0
     days = None if holds_until is None else (holds_until - today).days
     waits = credential is not None and not credential.verified and how is not Urgency.REJECTED
     return Cell(kind, how, blocking, holds_until, days, broken, waits)

@@ -15,9 +15,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
 from apps.console.fleet import labels
-from apps.console.fleet.board_views import page_of
+from apps.console.fleet.board_views import owner_url
 from apps.console.fleet.forms import KINDS, DocumentForm, FileForm, RejectForm, RemoveForm
-from apps.console.fleet.owner_views import found_owner, owner_credentials
+from apps.console.fleet.owner_views import owner_credentials, visible_owner
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import labels as ride_labels
 from apps.fleet import queries as fleet
@@ -39,14 +39,14 @@ def credential(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> Ht
         return _page(request, kind, owner_id, type)
     form = FileForm(request.POST, auto_id="file_%s")
     if form.is_valid():
-        told: dict[str, Any] = {"by": principal_of(request), "at": timezone.now()}
+        origin: dict[str, Any] = {"by": principal_of(request), "at": timezone.now()}
         try:
-            credentials.file(subject=KINDS[kind], subject_id=owner_id, type=type, given=form.cleaned_data, **told)
+            credentials.file(subject=KINDS[kind], subject_id=owner_id, type=type, given=form.cleaned_data, **origin)
         except InvalidInput as refusal:
             form.refuse(refusal)
         else:
             messages.success(request, _("The credential is saved."))
-            return redirect(f"{page_of(kind, owner_id)}#{type}")
+            return redirect(f"{owner_url(kind, owner_id)}#{type}")
     return _page(request, kind, owner_id, type, file=form)
 
 
@@ -55,16 +55,16 @@ def credential(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> Ht
 def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     """Verify a credential; the person who entered it cannot verify it."""
     by = principal_of(request)
-    found = visible_credential(credential_id, by)
+    record = visible_credential(credential_id, by)
     try:
         credentials.verify(credential_id=credential_id, by=by, at=timezone.now())
     except NotFound:
-        return replaced(request, found)
+        return replaced(request, record)
     except credentials.EnteredByTheSame:
         messages.error(request, _("You entered this credential: someone else has to verify it."))
     else:
         messages.success(request, _("The credential is verified."))
-    return redirect(address_of(found))
+    return redirect(credential_url(record))
 
 
 @require_POST
@@ -72,44 +72,44 @@ def verify(request: HttpRequest, credential_id: UUID) -> HttpResponse:
 def reject(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     """Reject a credential with a reason: it is no longer valid."""
     by = principal_of(request)
-    found = visible_credential(credential_id, by)
+    record = visible_credential(credential_id, by)
     form = RejectForm(request.POST, auto_id="reject_%s")
     if not form.is_valid():
-        return credential_page(request, found, reject=form)
+        return credential_page(request, record, reject=form)
     try:
         credentials.reject(credential_id=credential_id, reason=form.cleaned_data["reason"], by=by, at=timezone.now())
     except NotFound:
-        return replaced(request, found)
+        return replaced(request, record)
     messages.success(request, _("The credential is rejected: it is no longer valid."))
-    return redirect(address_of(found))
+    return redirect(credential_url(record))
 
 
 def visible_credential(credential_id: UUID, by: Principal) -> Credential:
     """Return a visible credential, active or replaced; raises Http404 otherwise."""
-    found = Credential.objects.visible_to(by).filter(pk=credential_id).first()
-    if found is None:
+    record = Credential.objects.visible_to(by).filter(pk=credential_id).first()
+    if record is None:
         raise Http404
-    return found
+    return record
 
 
-def replaced(request: HttpRequest, found: Credential) -> HttpResponse:
+def replaced(request: HttpRequest, record: Credential) -> HttpResponse:
     messages.error(request, _("Another credential has replaced it in the meantime. This is the current one."))
-    return redirect(address_of(found))
+    return redirect(credential_url(record))
 
 
-def _kind(found: Credential) -> str:
-    return "vehicles" if found.driver_id is None else "drivers"
+def _kind(record: Credential) -> str:
+    return "vehicles" if record.driver_id is None else "drivers"
 
 
-def address_of(found: Credential) -> str:
-    return reverse("fleet_credential", args=[_kind(found), found.subject_id, found.type])
+def credential_url(record: Credential) -> str:
+    return reverse("fleet_credential", args=[_kind(record), record.subject_id, record.type])
 
 
 def credential_page(
-    request: HttpRequest, found: Credential, *, removed: UUID | None = None, **returned: forms.Form
+    request: HttpRequest, record: Credential, *, removed: UUID | None = None, **returned: forms.Form
 ) -> HttpResponse:
     """Render the page of a credential with an invalid form; `removed` is the scan of an invalid `remove` form."""
-    return _page(request, _kind(found), found.subject_id, found.type, removed=removed, **returned)
+    return _page(request, _kind(record), record.subject_id, record.type, removed=removed, **returned)
 
 
 def _page(
@@ -117,17 +117,17 @@ def _page(
 ) -> HttpResponse:
     """Render the page; `returned` holds at most one form, which has errors."""
     by, now = principal_of(request), timezone.now()
-    owner = found_owner(kind, owner_id, by, now)
-    shown, cells = owner_credentials(owner, by, now)
-    present = next((one for one in shown if one.type == type and one.id), None)
+    owner = visible_owner(kind, owner_id, by, now)
+    on_file, cells = owner_credentials(owner, by, now)
+    present = next((entry for entry in on_file if entry.type == type and entry.id), None)
     cell = cells.get(type)
     needed = present.blocking if present else blocks_by_default(owner.subject, type)
     scans = fleet.documents_of(present.id) if present and present.id else []
     people = [present.entered_by, present.verified_by] if present else []
-    names = accounts.names_of([*people, *(one.added_by for one in scans)])
+    names = accounts.names_of([*people, *(scan.added_by for scan in scans)])
     context = {
         "owner": owner.record,
-        "owner_url": page_of(kind, owner_id),
+        "owner_url": owner_url(kind, owner_id),
         "is_driver": owner.subject is Subject.DRIVER,
         "name": labels.name_of(owner.record, by),
         "title": labels.credential_label(type),
@@ -147,14 +147,14 @@ def _page(
         "most": documents.MOST,
         "scans": [
             {
-                "scan": one,
-                "kind": labels.KINDS[one.kind],
-                "by": ride_labels.who(one.added_by, names),
-                "remove": returned["remove"] if one.pk == removed else RemoveForm(auto_id=f"remove_{one.pk}_%s"),
+                "scan": scan,
+                "kind": labels.KINDS[scan.kind],
+                "by": ride_labels.who(scan.added_by, names),
+                "remove": returned["remove"] if scan.pk == removed else RemoveForm(auto_id=f"remove_{scan.pk}_%s"),
             }
-            for one in scans
+            for scan in scans
         ],
         **returned,
-        "wrong": next(iter(returned.values()), None),
+        "error_form": next(iter(returned.values()), None),
     }
     return render(request, "fleet/credential.html", context, status=UNPROCESSABLE if returned else 200)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.console.fleet.credential_views import address_of, credential_page, replaced, visible_credential
+from apps.console.fleet.credential_views import credential_page, credential_url, replaced, visible_credential
 from apps.console.fleet.forms import DocumentForm, RemoveForm
 from apps.console.kit.rights import require_scope
 from apps.fleet import queries as fleet
@@ -24,29 +24,29 @@ from lib.scopes import Scope
 def add(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     """Store an uploaded scan, or show the error at its field."""
     by = principal_of(request)
-    found = visible_credential(credential_id, by)
+    record = visible_credential(credential_id, by)
     form = DocumentForm(request.POST, request.FILES, auto_id="scan_%s")
     if not form.is_valid():
-        return credential_page(request, found, scan=form)
+        return credential_page(request, record, scan=form)
     sent = form.cleaned_data["document"]
     try:
         documents.add(credential_id=credential_id, data=sent.read(), size=sent.size, by=by, at=timezone.now())
     except NotFound:
-        return replaced(request, found)
+        return replaced(request, record)
     except DomainError as refusal:
         form.refuse(refusal)
-        return credential_page(request, found, scan=form)
+        return credential_page(request, record, scan=form)
     messages.success(request, _("The scan is kept."))
-    return redirect(f"{address_of(found)}#scans")
+    return redirect(f"{credential_url(record)}#scans")
 
 
 @require_safe
 @require_scope(Scope.DRIVERS_WRITE)
 def document(request: HttpRequest, document_id: UUID) -> HttpResponse:
     """Download a scan and record it in the audit trail; the headers keep browsers from rendering it as a page."""
-    found = documents.given_out(document_id=document_id, by=principal_of(request))
-    answer = HttpResponse(found.content, content_type=found.kind)
-    answer["Content-Disposition"] = f'attachment; filename="{found.file_name}"'
+    scan = documents.given_out(document_id=document_id, by=principal_of(request))
+    answer = HttpResponse(scan.content, content_type=scan.kind)
+    answer["Content-Disposition"] = f'attachment; filename="{scan.file_name}"'
     answer["X-Content-Type-Options"] = "nosniff"
     answer["Cache-Control"] = "no-store"
     answer["Content-Security-Policy"] = "sandbox; default-src 'none'"
@@ -58,14 +58,14 @@ def document(request: HttpRequest, document_id: UUID) -> HttpResponse:
 def remove(request: HttpRequest, document_id: UUID) -> HttpResponse:
     """Remove a scan; a reason is required and recorded."""
     by = principal_of(request)
-    found = fleet.document(document_id, by).credential
+    record = fleet.document(document_id, by).credential
     form = RemoveForm(request.POST, auto_id=f"remove_{document_id}_%s")
     if not form.is_valid():
-        return credential_page(request, found, remove=form, removed=document_id)
+        return credential_page(request, record, remove=form, removed=document_id)
     try:
         documents.remove(document_id=document_id, reason=form.cleaned_data["reason"], by=by, at=timezone.now())
     except NotFound:
         messages.error(request, _("Somebody has removed it meanwhile."))
     else:
         messages.success(request, _("The scan is removed."))
-    return redirect(f"{address_of(found)}#scans")
+    return redirect(f"{credential_url(record)}#scans")

@@ -150,7 +150,7 @@ class ActivationForm(Versioned):
     """A change of a driver's activation."""
 
     to = forms.ChoiceField(
-        choices=[(one, one) for one in (Activation.ACTIVE, Activation.SUSPENDED, Activation.INACTIVE)],
+        choices=[(status, status) for status in (Activation.ACTIVE, Activation.SUSPENDED, Activation.INACTIVE)],
         widget=forms.HiddenInput,
     )
     reason = forms.CharField(

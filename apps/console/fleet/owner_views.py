@@ -51,7 +51,7 @@ class Owner:
         return KINDS[self.kind]
 
 
-def found_owner(kind: str, owner_id: UUID, by: Principal, at: datetime) -> Owner:
+def visible_owner(kind: str, owner_id: UUID, by: Principal, at: datetime) -> Owner:
     """Return a visible driver or vehicle; raises Http404 otherwise."""
     rows: Any = fleet.drivers(by, at) if kind == "drivers" else fleet.vehicles(by)
     record = rows.filter(pk=owner_id).first()
@@ -65,15 +65,15 @@ def found_owner(kind: str, owner_id: UUID, by: Principal, at: datetime) -> Owner
 def driver(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     """Show a driver with credentials, upcoming shifts, leave, and the number of assigned rides."""
     by, now = principal_of(request), timezone.now()
-    owner = found_owner("drivers", owner_id, by, now)
+    owner = visible_owner("drivers", owner_id, by, now)
     record = owner.record
     shifts = list(record.coming_shifts)
-    units = dict(Vehicle.objects.filter(pk__in={one.vehicle_id for one in shifts}).values_list("pk", "unit_number"))
+    units = dict(Vehicle.objects.filter(pk__in={shift.vehicle_id for shift in shifts}).values_list("pk", "unit_number"))
     context = {
-        **_shown(owner, by, now),
-        "qualifications": [capfirst(str(Qualification(one).label)) for one in record.qualifications],
+        **_owner_context(owner, by, now),
+        "qualifications": [capfirst(str(Qualification(value).label)) for value in record.qualifications],
         "employment": capfirst(record.get_employment_display()),
-        "shifts": [(one, units[one.vehicle_id]) for one in shifts],
+        "shifts": [(shift, units[shift.vehicle_id]) for shift in shifts],
         "leave": list(record.coming_leave),
         "rides": assigned_rides.for_driver(record.pk, by=by).count(),
     }
@@ -85,10 +85,10 @@ def driver(request: HttpRequest, owner_id: UUID) -> HttpResponse:
 def vehicle(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     """Show a vehicle with its credentials."""
     by, now = principal_of(request), timezone.now()
-    owner = found_owner("vehicles", owner_id, by, now)
+    owner = visible_owner("vehicles", owner_id, by, now)
     record = owner.record
     context = {
-        **_shown(owner, by, now),
+        **_owner_context(owner, by, now),
         "type": capfirst(record.get_type_display()),
         "lift": capfirst(record.get_lift_type_display()),
         "configs": list(record.capacity_configs.all()),
@@ -102,12 +102,12 @@ def vehicle(request: HttpRequest, owner_id: UUID) -> HttpResponse:
 def activation(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     """Show how a change of the activation affects the driver's rides; POST applies both in one transaction."""
     by, now = principal_of(request), timezone.now()
-    found = found_owner("drivers", owner_id, by, now)
+    owner = visible_owner("drivers", owner_id, by, now)
     if request.method != "POST":
-        to = _wanted(request.GET.get("to", ""))
-        first = {"version": found.record.version, "to": to, "release": True}
-        return _activation_page(request, found, ActivationForm(initial=first, to=to), to)
-    to = _wanted(request.POST.get("to", ""))
+        to = _parse_activation(request.GET.get("to", ""))
+        first = {"version": owner.record.version, "to": to, "release": True}
+        return _activation_page(request, owner, ActivationForm(initial=first, to=to), to)
+    to = _parse_activation(request.POST.get("to", ""))
     form = ActivationForm(request.POST, to=to)
     if form.is_valid():
         values = form.cleaned_data
@@ -126,25 +126,25 @@ def activation(request: HttpRequest, owner_id: UUID) -> HttpResponse:
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            _tell(request, changed)
+            _add_messages(request, changed)
             return redirect("fleet_driver", owner_id)
-    return _activation_page(request, found, form, to)
+    return _activation_page(request, owner, form, to)
 
 
 def owner_credentials(
     owner: Owner, by: Principal, at: datetime
 ) -> tuple[Sequence[fleet.CredentialShown], Mapping[str, Cell]]:
     """Return active and missing credentials, and the cell of each type.  Three queries."""
-    shown = fleet.credentials_for(owner.subject, owner.record, owner.record.active_credentials, at)
+    credentials = fleet.credentials_for(owner.subject, owner.record, owner.record.active_credentials, at)
     (row,) = board(BoardQuery(subject=owner.subject, owner_id=owner.record.pk), by=by, at=at).rows
-    return shown, {cell.type: cell for cell in row.cells}
+    return credentials, {cell.type: cell for cell in row.cells}
 
 
-def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
+def _owner_context(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
     """Return the template context that pages of drivers and of vehicles share."""
-    shown, cells = owner_credentials(owner, by, at)
-    names = accounts.names_of(one.verified_by for one in shown)
-    there = {one.type for one in shown}
+    credentials, cells = owner_credentials(owner, by, at)
+    names = accounts.names_of(credential.verified_by for credential in credentials)
+    filed = {credential.type for credential in credentials}
     return {
         "kind": owner.kind,
         "owner": owner.record,
@@ -152,21 +152,21 @@ def _shown(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
         "status": labels.status_badge(owner.record),
         "credentials": [
             {
-                "credential": one,
-                "name": labels.credential_label(one.type),
-                "badge": labels.URGENCIES[cells[one.type].urgency],
-                "state": labels.state(cells[one.type]),
-                "broken": labels.broken(cells[one.type].rides),
-                "verified_by": ride_labels.who(one.verified_by, names),
+                "credential": credential,
+                "name": labels.credential_label(credential.type),
+                "badge": labels.URGENCIES[cells[credential.type].urgency],
+                "state": labels.state(cells[credential.type]),
+                "broken": labels.broken(cells[credential.type].rides),
+                "verified_by": ride_labels.who(credential.verified_by, names),
             }
-            for one in shown
+            for credential in credentials
         ],
-        "others": [(kind, labels.credential_label(kind)) for kind in TYPES_OF[owner.subject] if kind not in there],
+        "others": [(kind, labels.credential_label(kind)) for kind in TYPES_OF[owner.subject] if kind not in filed],
         "may_change": by.has_scope(Scope.DRIVERS_WRITE),
     }
 
 
-def _wanted(text: str) -> str:
+def _parse_activation(text: str) -> str:
     """Parse the new activation; the default is a suspension, whose form requires a reason."""
     return text if text in (Activation.ACTIVE, Activation.INACTIVE) else Activation.SUSPENDED
 
@@ -202,7 +202,7 @@ def affected(rides: RideQuerySet, owner: Owner, by: Principal, becomes: Callable
         subject_id=owner.record.pk,
         rider_ids=[ride.rider_id for ride in rows[:MOST_RIDES]],
     )
-    shown = [
+    entries = [
         {
             "ride": ride,
             "when": ride_labels.day_and_clock(ride.pickup_at, ride.timezone),
@@ -214,7 +214,7 @@ def affected(rides: RideQuerySet, owner: Owner, by: Principal, becomes: Callable
         for ride in rows[:MOST_RIDES]
     ]
     return {
-        "rides": shown,
+        "rides": entries,
         "most": MOST_RIDES if len(rows) > MOST_RIDES else 0,
         "count": rides.count() if len(rows) > MOST_RIDES else len(rows),
     }
@@ -228,9 +228,9 @@ def _becomes(ride: Ride, driver_id: UUID) -> str:
     return _("Under way: a dispatcher decides")
 
 
-def _tell(request: HttpRequest, changed: activations.DriverChange) -> None:
+def _add_messages(request: HttpRequest, changed: activations.DriverChange) -> None:
     """Add messages about the driver's new activation and the rides that it affects."""
-    said = [
+    sentences = [
         {
             Activation.ACTIVE: _("The driver may drive."),
             Activation.SUSPENDED: _("The driver is suspended."),
@@ -239,12 +239,12 @@ def _tell(request: HttpRequest, changed: activations.DriverChange) -> None:
     ]
     if count := len(changed.released_ride_ids):
         text = ngettext("%(count)s ride waits for a driver.", "%(count)s rides wait for a driver.", count)
-        said.append(text % {"count": count})
-    messages.success(request, " ".join(said))
-    if left := len(changed.affected_ride_ids) - len(changed.released_ride_ids):
+        sentences.append(text % {"count": count})
+    messages.success(request, " ".join(sentences))
+    if remaining := len(changed.affected_ride_ids) - len(changed.released_ride_ids):
         text = ngettext(
             "%(count)s ride still names the driver: a dispatcher has to look at it.",
             "%(count)s rides still name the driver: a dispatcher has to look at them.",
-            left,
+            remaining,
         )
-        messages.warning(request, text % {"count": left})
+        messages.warning(request, text % {"count": remaining})

@@ -44,14 +44,14 @@ class PlanFilter(forms.Form):
 
     def query(self, day: dt.date) -> str:
         """Return the URL parameters of the same filter for another week."""
-        wanted = QueryDict(mutable=True)
-        wanted["day"] = day.isoformat()
+        parameters = QueryDict(mutable=True)
+        parameters["day"] = day.isoformat()
         if self.provider_id is not None:
-            wanted["provider"] = str(self.provider_id)
-        return wanted.urlencode()
+            parameters["provider"] = str(self.provider_id)
+        return parameters.urlencode()
 
 
-class Looked(Versioned):
+class RidesConfirmation(Versioned):
     """Confirms the rides that a change leaves without a shift: `accept` applies to the rides in `seen`, ids as text."""
 
     accept = forms.BooleanField(label=gettext_lazy("I have seen these rides: leave them as they are"), required=False)
@@ -64,7 +64,7 @@ class Looked(Versioned):
             return frozenset()
         return frozenset(filter(None, map(uuid_or_none, self.cleaned_data["seen"].split())))
 
-    def look_again(self, field: str | None) -> None:
+    def require_confirmation(self, field: str | None) -> None:
         """Add an error: the user must confirm the rides, again if `accept` was for other rides."""
         if self.cleaned_data.pop("accept"):
             self.data = cast(QueryDict, self.data).copy()
@@ -74,7 +74,7 @@ class Looked(Versioned):
             self.add_error(field, _("Look at the rides that are left without a shift."))
 
 
-class ShiftForm(Looked):
+class ShiftForm(RidesConfirmation):
     """A driver, a vehicle, and a time span; if `ends` is before `starts`, the shift ends on the next day.
 
     Times are local to the driver's provider.  `version` is that of the changed shift, 0 for a new one.
@@ -101,43 +101,50 @@ class ShiftForm(Looked):
 
     def __init__(self, *args: Any, drivers: Sequence[Driver], vehicles: Sequence[Vehicle], **options: Any) -> None:
         super().__init__(*args, **options)
-        self._zones = {str(one.pk): one.provider.timezone for one in drivers}
-        many = len({one.provider_id for one in drivers} | {one.provider_id for one in vehicles}) > 1
-        choose(self, "driver", [(one.pk, _called(_name(one), one, many)) for one in drivers], first=_NONE)
-        choose(self, "vehicle", [(one.pk, _called(one.unit_number, one, many)) for one in vehicles], first=_NONE)
+        self._zones = {str(driver.pk): driver.provider.timezone for driver in drivers}
+        many = len({driver.provider_id for driver in drivers} | {vehicle.provider_id for vehicle in vehicles}) > 1
+        choose(
+            self, "driver", [(driver.pk, _option_label(_name(driver), driver, many)) for driver in drivers], first=_NONE
+        )
+        choose(
+            self,
+            "vehicle",
+            [(vehicle.pk, _option_label(vehicle.unit_number, vehicle, many)) for vehicle in vehicles],
+            first=_NONE,
+        )
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        zone, day = self._zones.get(said.get("driver", "")), said.get("day")
+        values = self.cleaned_data
+        zone, day = self._zones.get(values.get("driver", "")), values.get("day")
         for name in ("starts", "ends"):
-            if isinstance(said.get(name), dt.timedelta):
+            if isinstance(values.get(name), dt.timedelta):
                 self.add_error(name, _("Write a time of day, like 14:30 or 2:30p."))
-        starts, ends = said.get("starts"), said.get("ends")
+        starts, ends = values.get("starts"), values.get("ends")
         if zone is None or day is None or not isinstance(starts, dt.time) or not isinstance(ends, dt.time):
-            return said
+            return values
         if starts == ends:
             self.add_error("ends", _("A shift ends at another time than it starts."))
-            return said
+            return values
         self.starts_at = self._instant("starts", day, starts, zone)
         self.ends_at = self._instant("ends", day if ends > starts else day + _DAY, ends, zone)
-        return said
+        return values
 
-    def _instant(self, name: str, day: dt.date, meant: dt.time, zone: str) -> dt.datetime | None:
-        found, words = instants(day, meant, zone), {"time": clock(meant)}
-        if not found:
+    def _instant(self, name: str, day: dt.date, time: dt.time, zone: str) -> dt.datetime | None:
+        candidates, words = instants(day, time, zone), {"time": clock(time)}
+        if not candidates:
             self.add_error(name, _("There is no %(time)s on that day: the clocks go forward.") % words)
             return None
-        if len(found) == 1:
-            return found[0]
+        if len(candidates) == 1:
+            return candidates[0]
         self.asks_which = True
         which = self.cleaned_data.get("which")
         if not which:
             self.add_error(name, _("%(time)s comes twice on that day: say which of the two.") % words)
             return None
-        return found[1] if which == SECOND else found[0]
+        return candidates[1] if which == SECOND else candidates[0]
 
     @property
-    def told(self) -> dict[str, Any]:
+    def service_arguments(self) -> dict[str, Any]:
         """The values of a valid form as keyword arguments of the shift services."""
         return {
             "driver_id": UUID(self.cleaned_data["driver"]),
@@ -147,7 +154,7 @@ class ShiftForm(Looked):
         }
 
 
-class StepForm(Looked):
+class StepForm(RidesConfirmation):
     """A change of a shift by one button, without other fields."""
 
 
@@ -161,5 +168,5 @@ def _name(driver: Driver) -> str:
     return f"{driver.last_name}, {driver.first_name}"
 
 
-def _called(name: str, owner: Driver | Vehicle, many: bool) -> str:
+def _option_label(name: str, owner: Driver | Vehicle, many: bool) -> str:
     return f"{name} ({owner.provider.name})" if many else name

@@ -54,11 +54,11 @@ def _row(week: DriverWeek, by: Principal) -> dict[str, Any]:
         "driver": driver,
         "name": labels.name_of(driver, by),
         "status": None if driver.activation == Activation.ACTIVE else labels.status_badge(driver),
-        "days": [_day(one, driver.provider.timezone) for one in week.days],
+        "days": [_day(day, driver.provider.timezone) for day in week.days],
         "minutes": week.minutes,
     }
 
 
-def _day(one: DayOfDriver, zone: str) -> dict[str, Any]:
-    shifts = [{"shift": shift, "unit": shift.vehicle.unit_number, **times_of(shift, zone)} for shift in one.shifts]
-    return {"day": one.day, "title": date_format(one.day, "D j M"), "away": one.away, "shifts": shifts}
+def _day(day: DayOfDriver, zone: str) -> dict[str, Any]:
+    shifts = [{"shift": shift, "unit": shift.vehicle.unit_number, **times_of(shift, zone)} for shift in day.shifts]
+    return {"day": day.day, "title": date_format(day.day, "D j M"), "away": day.away, "shifts": shifts}

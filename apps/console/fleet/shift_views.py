@@ -40,7 +40,7 @@ _CANCEL: Final = "cancel"
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _UncoveredRides:
     """Rides that a change leaves without a shift: those outside `keeps`; the user has confirmed those in `seen`."""
 
     keeps: tuple[datetime, datetime] | None
@@ -58,12 +58,12 @@ def new(request: HttpRequest) -> HttpResponse:
     """Plan a shift, prefilled from the URL: with a driver and day, or as a copy with or without its driver."""
     by = principal_of(request)
     if request.method != "POST":
-        form = ShiftForm(initial=_first(request, by), **_offered(by))
+        form = ShiftForm(initial=_first(request, by), **_choices(by))
         return render(request, "fleet/shift.html", {"form": form})
-    form = ShiftForm(request.POST, **_offered(by))
+    form = ShiftForm(request.POST, **_choices(by))
     if form.is_valid():
         try:
-            shift = shifts.plan(**form.told, by=by, at=timezone.now())
+            shift = shifts.plan(**form.service_arguments, by=by, at=timezone.now())
         except DomainError as refusal:
             form.refuse(refusal)
         else:
@@ -77,24 +77,24 @@ def new(request: HttpRequest) -> HttpResponse:
 def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """Show and change a shift; asks for confirmation if rides are left without a shift."""
     by = principal_of(request)
-    found = _found(shift_id, by)
+    record = _visible_shift(shift_id, by)
     if request.method != "POST":
-        return _page(request, found)
-    form = ShiftForm(request.POST, **_offered(by, found))
+        return _page(request, record)
+    form = ShiftForm(request.POST, **_choices(by, record))
     if form.is_valid():
         try:
-            _amend(found, form.told, form, by)
+            _amend(record, form.service_arguments, form, by)
         except RidesLeft as refusal:
             seen = form.seen_ids
-            form.look_again("accept")
-            return _page(request, found, form=form, left=_Left(refusal.keeps, seen))
+            form.require_confirmation("accept")
+            return _page(request, record, form=form, uncovered=_UncoveredRides(refusal.keeps, seen))
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            found.refresh_from_db()
-            messages.success(request, _("The shift is changed: %(when)s.") % {"when": _when(found)})
-            return redirect(_week_of(found))
-    return _page(request, found, form=form)
+            record.refresh_from_db()
+            messages.success(request, _("The shift is changed: %(when)s.") % {"when": _when(record)})
+            return redirect(_week_of(record))
+    return _page(request, record, form=form)
 
 
 @require_POST
@@ -102,26 +102,28 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
 def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """End a shift now, or cancel a future one; asks for confirmation if rides are left without a shift."""
     by, now = principal_of(request), timezone.now().replace(second=0, microsecond=0)
-    found = _found(shift_id, by)
-    does = _CANCEL if request.POST.get("do") == _CANCEL else _END
+    record = _visible_shift(shift_id, by)
+    action = _CANCEL if request.POST.get("do") == _CANCEL else _END
     form = StepForm(request.POST)
     if not form.is_valid():
         raise Http404
-    if does == _END and not found.starts_at < now < found.ends_at:
+    if action == _END and not record.starts_at < now < record.ends_at:
         form.add_error(None, _("The shift is not under way."))
-        return _page(request, found, wrong=form)
-    changes = {"ends_at": now} if does == _END else {"status": Shift.Status.CANCELLED}
+        return _page(request, record, error_form=form)
+    changes = {"ends_at": now} if action == _END else {"status": Shift.Status.CANCELLED}
     try:
-        _amend(found, changes, form, by)
+        _amend(record, changes, form, by)
     except RidesLeft as refusal:
         seen = form.seen_ids
-        form.look_again(None)
-        return _page(request, found, wrong=form, pending_step=does, left=_Left(refusal.keeps, seen))
+        form.require_confirmation(None)
+        return _page(
+            request, record, error_form=form, pending_step=action, uncovered=_UncoveredRides(refusal.keeps, seen)
+        )
     except DomainError as refusal:
         form.refuse(refusal)
-        return _page(request, found, wrong=form)
-    messages.success(request, _("The shift has ended.") if does == _END else _("The shift is cancelled."))
-    return redirect(_week_of(found))
+        return _page(request, record, error_form=form)
+    messages.success(request, _("The shift has ended.") if action == _END else _("The shift is cancelled."))
+    return redirect(_week_of(record))
 
 
 @require_POST
@@ -129,56 +131,58 @@ def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
 def pause(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """Record that the driver of a shift starts or ends a break."""
     by = principal_of(request)
-    found = _found(shift_id, by)
+    record = _visible_shift(shift_id, by)
     begins = request.POST.get("on_break") == "on"
-    told: dict[str, Any] = {"expected_version": None, "by": by, "at": timezone.now()}
-    drivers.amend(driver_id=found.driver_id, changes={"on_break": begins}, **told)
+    context: dict[str, Any] = {"expected_version": None, "by": by, "at": timezone.now()}
+    drivers.amend(driver_id=record.driver_id, changes={"on_break": begins}, **context)
     messages.success(request, _("The driver is on a break.") if begins else _("The driver is back from the break."))
     return redirect("fleet_shift", shift_id)
 
 
-def _found(shift_id: UUID, by: Principal) -> Shift:
+def _visible_shift(shift_id: UUID, by: Principal) -> Shift:
     rows = Shift.objects.visible_to(by).select_related("driver__provider", "vehicle")
-    found = rows.filter(pk=shift_id).first()
-    if found is None:
+    record = rows.filter(pk=shift_id).first()
+    if record is None:
         raise Http404
-    return found
+    return record
 
 
-def _offered(by: Principal, present: Shift | None = None) -> dict[str, Any]:
+def _choices(by: Principal, present: Shift | None = None) -> dict[str, Any]:
     """Return drivers who have not left and vehicles that are not retired, plus those of the present shift."""
     people = Driver.objects.visible_to(by).select_related("provider").order_by("last_name", "first_name", "pk")
     units = Vehicle.objects.visible_to(by).select_related("provider").order_by("unit_number", "pk")
     driver_id, vehicle_id = (present.driver_id, present.vehicle_id) if present else (None, None)
     return {
-        "drivers": [one for one in people if one.activation != Activation.INACTIVE or one.pk == driver_id],
-        "vehicles": [one for one in units if one.status != VehicleStatus.RETIRED or one.pk == vehicle_id],
+        "drivers": [driver for driver in people if driver.activation != Activation.INACTIVE or driver.pk == driver_id],
+        "vehicles": [
+            vehicle for vehicle in units if vehicle.status != VehicleStatus.RETIRED or vehicle.pk == vehicle_id
+        ],
     }
 
 
 def _first(request: HttpRequest, by: Principal) -> dict[str, Any]:
     """Return initial values of a new shift: from the URL parameters, or from the shift whose id is in `copy`."""
     today = timezone.now().astimezone(zone_of(request)).date()
-    first: dict[str, Any] = {"version": 0, "day": request.GET.get("day", today.isoformat())}
+    initial: dict[str, Any] = {"version": 0, "day": request.GET.get("day", today.isoformat())}
     copy_id = uuid_or_none(request.GET.get("copy", ""))
     if copy_id is not None:
-        copied = _found(copy_id, by)
-        zone = copied.driver.provider.timezone
-        next_day = copied.starts_at.astimezone(ZoneInfo(zone)).date() + _DAY
-        first |= times_of(copied, zone) | {"vehicle": str(copied.vehicle_id), "day": next_day.isoformat()}
+        source = _visible_shift(copy_id, by)
+        zone = source.driver.provider.timezone
+        next_day = source.starts_at.astimezone(ZoneInfo(zone)).date() + _DAY
+        initial |= times_of(source, zone) | {"vehicle": str(source.vehicle_id), "day": next_day.isoformat()}
         if request.GET.get("driver") == "same":
-            first["driver"] = str(copied.driver_id)
-        return first
+            initial["driver"] = str(source.driver_id)
+        return initial
     driver_id = uuid_or_none(request.GET.get("driver", ""))
     driver = None if driver_id is None else Driver.objects.visible_to(by).filter(pk=driver_id).first()
     if driver is not None:
-        first |= {"driver": str(driver.pk), "vehicle": str(driver.default_vehicle_id or "")}
-    return first
+        initial |= {"driver": str(driver.pk), "vehicle": str(driver.default_vehicle_id or "")}
+    return initial
 
 
-def _amend(found: Shift, changes: Mapping[str, Any], form: ShiftForm | StepForm, by: Principal) -> None:
+def _amend(record: Shift, changes: Mapping[str, Any], form: ShiftForm | StepForm, by: Principal) -> None:
     shift_changes.amend(
-        shift_id=found.pk,
+        shift_id=record.pk,
         changes=changes,
         seen=form.seen_ids,
         expected_version=form.cleaned_data["version"],
@@ -187,57 +191,57 @@ def _amend(found: Shift, changes: Mapping[str, Any], form: ShiftForm | StepForm,
     )
 
 
-def _when(found: Shift) -> str:
-    zone = ZoneInfo(found.driver.provider.timezone)
-    begins, ends = found.starts_at.astimezone(zone), found.ends_at.astimezone(zone)
+def _when(record: Shift) -> str:
+    zone = ZoneInfo(record.driver.provider.timezone)
+    begins, ends = record.starts_at.astimezone(zone), record.ends_at.astimezone(zone)
     return f"{date_format(begins, 'D j M')}, {clock(begins)} \N{EN DASH} {clock(ends)} {ends:%Z}"
 
 
-def _week_of(found: Shift) -> str:
-    day = found.starts_at.astimezone(ZoneInfo(found.driver.provider.timezone)).date()
+def _week_of(record: Shift) -> str:
+    day = record.starts_at.astimezone(ZoneInfo(record.driver.provider.timezone)).date()
     return f"{reverse('fleet_shifts')}?day={day.isoformat()}"
 
 
 def _page(
     request: HttpRequest,
-    found: Shift,
+    record: Shift,
     *,
     form: ShiftForm | None = None,
-    wrong: StepForm | None = None,
+    error_form: StepForm | None = None,
     pending_step: str = "",
-    left: _Left | None = None,
+    uncovered: _UncoveredRides | None = None,
 ) -> HttpResponse:
     """Render a shift; `left` are the rides that the form, or the step in `pending_step`, leaves without a shift."""
     by, now = principal_of(request), timezone.now()
-    zone = found.driver.provider.timezone
+    zone = record.driver.provider.timezone
     if form is None:
-        first = times_of(found, zone) | {
-            "driver": str(found.driver_id), "vehicle": str(found.vehicle_id), "version": found.version,
+        initial = times_of(record, zone) | {
+            "driver": str(record.driver_id), "vehicle": str(record.vehicle_id), "version": record.version,
         }  # fmt: skip
-        form = ShiftForm(initial=first, **_offered(by, found))
+        form = ShiftForm(initial=initial, **_choices(by, record))
     count = (
-        assigned_rides.for_driver(found.driver_id, by=by)
-        .filter(pickup_at__gte=found.starts_at, pickup_at__lt=found.ends_at)
+        assigned_rides.for_driver(record.driver_id, by=by)
+        .filter(pickup_at__gte=record.starts_at, pickup_at__lt=record.ends_at)
         .count()
     )
-    planned = found.status == Shift.Status.PLANNED
+    planned = record.status == Shift.Status.PLANNED
     context: dict[str, Any] = {
-        "shift": found,
+        "shift": record,
         "form": form,
-        "wrong": wrong or form,
+        "error_form": error_form or form,
         "pending_step": pending_step,
-        "name": labels.name_of(found.driver, by),
-        "when": _when(found),
+        "name": labels.name_of(record.driver, by),
+        "when": _when(record),
         "zone": zone,
         "planned": planned,
-        "begun": found.starts_at <= now,
-        "running": planned and found.starts_at <= now < found.ends_at,
+        "begun": record.starts_at <= now,
+        "running": planned and record.starts_at <= now < record.ends_at,
         "given": count,
     }
-    if left is not None:
-        rides = left_without(found, keeps=left.keeps, by=by)
+    if uncovered is not None:
+        rides = left_without(record, keeps=uncovered.keeps, by=by)
         # Read these ids first: a ride that is added before the next query is shown and needs another confirmation.
         context["seen"] = " ".join(map(str, rides.values_list("pk", flat=True)))
-        context |= affected(rides, Owner("drivers", found.driver), by, left.becomes)
-    bad = bool(form.errors or pending_step or (wrong and wrong.errors))
-    return render(request, "fleet/shift.html", context, status=UNPROCESSABLE if bad else 200)
+        context |= affected(rides, Owner("drivers", record.driver), by, uncovered.becomes)
+    has_errors = bool(form.errors or pending_step or (error_form and error_form.errors))
+    return render(request, "fleet/shift.html", context, status=UNPROCESSABLE if has_errors else 200)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from apps.accounts.sessions import principal_of
 from apps.console.fleet import labels
 from apps.console.fleet.forms import VehicleStatusForm
-from apps.console.fleet.owner_views import affected, found_owner
+from apps.console.fleet.owner_views import affected, visible_owner
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.rides.models import Ride
 from apps.rides.queries import assigned_rides
@@ -28,7 +28,7 @@ from lib.scopes import Scope
 def status(request: HttpRequest, owner_id: UUID) -> HttpResponse:
     """Show a vehicle's assigned rides and change its status; the rides keep the vehicle until a dispatcher decides."""
     by, now = principal_of(request), timezone.now()
-    owner = found_owner("vehicles", owner_id, by, now)
+    owner = visible_owner("vehicles", owner_id, by, now)
     form = VehicleStatusForm(initial={"version": owner.record.version, "status": owner.record.status})
     if request.method == "POST":
         form = VehicleStatusForm(request.POST)
@@ -46,7 +46,7 @@ def status(request: HttpRequest, owner_id: UUID) -> HttpResponse:
             except DomainError as refusal:
                 form.refuse(refusal)
             else:
-                _tell(request, changed)
+                _add_messages(request, changed)
                 return redirect("fleet_vehicle", owner_id)
     context = {
         "owner": owner.record,
@@ -64,7 +64,7 @@ def _becomes(ride: Ride) -> str:
     return _("Under way: a dispatcher decides")
 
 
-def _tell(request: HttpRequest, changed: fleet_changes.VehicleChange) -> None:
+def _add_messages(request: HttpRequest, changed: fleet_changes.VehicleChange) -> None:
     status_text = labels.VEHICLE_STATUSES[changed.vehicle.status].text
     messages.success(request, _("The vehicle is now: %(status)s.") % {"status": status_text})
     if count := len(changed.affected_ride_ids):
