@@ -58,7 +58,7 @@ def answering() -> list[Figure]:
     p95, floor = _p95(ours) * 1000, statistics.median(rows) * 1000
     years = select(by=BY, first=LAST - dt.timedelta(days=729), last=LAST)
     chosen = [KPI_BY_KEY[key] for key in TRENDS]
-    trend = _p95(_times(lambda: trends(by=BY, selection=years, kpis=chosen, along="day"), ROUNDS)) * 1000
+    trend = _p95(_times(lambda: trends(by=BY, selection=years, kpis=chosen, bucket_by="day"), ROUNDS)) * 1000
     writing, keeping, events = _upkeep()
     return [
         Figure(

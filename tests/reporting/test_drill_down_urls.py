@@ -8,7 +8,7 @@ import pytest
 from django.db.models import QuerySet
 
 from apps.accounts.rules.roles import TokenRole
-from apps.reporting.queries.reports import BY
+from apps.reporting.queries.reports import BUCKET_GROUPINGS
 from apps.reporting.rules.kpis import KPI_BY_KEY, Unit
 from apps.reporting.services import rollups
 from apps.rides.models import ReasonCode, Ride, RideException
@@ -53,7 +53,7 @@ def _is_share(figure: dict[str, Any]) -> bool:
     return KPI_BY_KEY[figure["key"]].unit is Unit.SHARE
 
 
-@pytest.mark.parametrize("along", BY)
+@pytest.mark.parametrize("along", BUCKET_GROUPINGS)
 def test_every_step_opens_to_the_rides_it_counts(api: TokenClient, month: legs.Cast, along: str) -> None:
     points = read(api, f"trends?{PERIOD}&kpi=fulfillmentRate&by={along}")["data"]
 

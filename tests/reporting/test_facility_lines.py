@@ -152,10 +152,10 @@ def test_page_draws_a_line_for_each_and_opens_it(supervisor: Client, three: list
     assert [cell and cell["value"] for cell in rows[0]["each"]] == ["100.0 %", None]
     behind = supervisor.get(rows[1]["each"][0]["url"])
     assert [row["ride"].facility.name for row in behind.context["rows"]] == ["Alder"]
-    assert [one[0] for one in response.context["eachs"]] == ["All together", "Each facility"]
-    assert [one[2] for one in plain.context["eachs"]] == [True, False]
+    assert [one[0] for one in response.context["line_choices"]] == ["All together", "Each facility"]
+    assert [one[2] for one in plain.context["line_choices"]] == [True, False]
     # Other breakdowns combine all facilities.
-    assert [("each=" in url) for name, _label, url in response.context["alongs"]] == [True] * 3 + [False] * 6
+    assert [("each=" in url) for name, _label, url in response.context["bucket_choices"]] == [True] * 3 + [False] * 6
 
 
 def test_file_has_columns_for_each(supervisor: Client, three: list[legs.Cast]) -> None:

@@ -25,7 +25,7 @@ from lib.access import Principal
 from lib.listing import spelled
 from lib.scopes import Scope
 
-_NOT_ASKED: Final = ("period", "from", "to")
+_DAY_FIELDS: Final = ("period", "from", "to")
 
 
 @require_safe
@@ -33,20 +33,20 @@ _NOT_ASKED: Final = ("period", "from", "to")
 def day(request: HttpRequest) -> HttpResponse:
     """Show the summary of a day, by default of yesterday.  The number of queries is independent of the rides."""
     by, at = principal_of(request), timezone.now()
-    form, the_day = _asked(request, by, at)
+    form, the_day = _filter_for_day(request, by, at)
     selection = form.selection(by)
-    kept = {name: value for name, value in form.known().items() if name not in _NOT_ASKED}
-    fields = [field for field in form if field.name not in _NOT_ASKED]
+    parameters = {name: value for name, value in form.known().items() if name not in _DAY_FIELDS}
+    fields = [field for field in form if field.name not in _DAY_FIELDS]
     context: dict[str, Any] = {"form": form, "day": the_day if selection else "", "fields": fields}
     if selection is None:
         return render(request, "reports/day.html", context)
     summary = daily_summary(by=by, selection=selection, at=at)
-    context |= _told(summary, selection, form.known(), kept)
-    if report_pdf.asked(request):
+    context |= _summary_context(summary, selection, form.known(), parameters)
+    if report_pdf.is_requested(request):
         return report_pdf.report(request, "day", context, name="day", at=at, details={"figures": list(summary.figures)})
-    here = spelled({**kept, "day": selection.first})
-    file = f"{reverse('report_day_file')}?{here}"
-    return render(request, "reports/day.html", {**context, "pdf": report_pdf.address(here), "file": file})
+    query = spelled({**parameters, "day": selection.first})
+    file = f"{reverse('report_day_file')}?{query}"
+    return render(request, "reports/day.html", {**context, "pdf": report_pdf.address(query), "file": file})
 
 
 @require_safe
@@ -54,7 +54,7 @@ def day(request: HttpRequest) -> HttpResponse:
 def day_file(request: HttpRequest) -> HttpResponse:
     """Download the summary as CSV, with unrounded numbers as in the API; recorded in the audit trail."""
     by, at = principal_of(request), timezone.now()
-    form, _the_day = _asked(request, by, at)
+    form, _the_day = _filter_for_day(request, by, at)
     selection = form.selection(by)
     if selection is None:
         return redirect(f"{reverse('report_day')}?{request.GET.urlencode()}")
@@ -72,51 +72,56 @@ def day_file(request: HttpRequest) -> HttpResponse:
 
 def _table(summary: Summary) -> list[list[object]]:
     """Return the summary as a table with the columns group, name, value, numerator and denominator."""
-    figures = [[kpi_labels.kpi_title(one.kpi), *labels.file_cells(one)] for one in summary.figures.values()]
+    figures = [[kpi_labels.kpi_title(figure.kpi), *labels.file_cells(figure)] for figure in summary.figures.values()]
     counts: dict[str, list[tuple[str, int | None]]] = {
-        _("Rides by status"): [(str(ride_labels.STATUSES[one].text), count) for one, count in summary.statuses.items()],
+        _("Rides by status"): [
+            (str(ride_labels.STATUSES[status].text), count) for status, count in summary.statuses.items()
+        ],
         _("Why rides ended"): [
-            (": ".join(labels.count_labels(Count("reason", one.category, one.code))), one.amount)
-            for one in summary.top_reasons
+            (": ".join(labels.count_labels(Count("reason", reason.category, reason.code))), reason.amount)
+            for reason in summary.top_reasons
         ],
         _("What waits now, whatever the day"): _waiting(summary),
     }
     return [
         [_("What"), _("Figure"), _("Value"), _("numerator"), _("denominator")],
         *([_("Figures"), *row] for row in figures),
-        *([about, name, _filed(count), "", ""] for about, rows in counts.items() for name, count in rows),
+        *([group, name, _file_count(count), "", ""] for group, rows in counts.items() for name, count in rows),
     ]
 
 
-def _asked(request: HttpRequest, by: Principal, at: datetime) -> tuple[ReportFilter, str]:
+def _filter_for_day(request: HttpRequest, by: Principal, at: datetime) -> tuple[ReportFilter, str]:
     """Return the filter for one day, and this day as text; by default yesterday."""
-    read = filters(by, at=at)
-    asked = request.GET.copy()
-    first = cast(ReportFilter, read(request.GET))
-    the_day = request.GET.get("day") or (first.today - timedelta(days=1)).isoformat()
+    form_for = filters(by, at=at)
+    query = request.GET.copy()
+    submitted = cast(ReportFilter, form_for(request.GET))
+    the_day = request.GET.get("day") or (submitted.today - timedelta(days=1)).isoformat()
     for name, value in (("period", OWN), ("from", the_day), ("to", the_day)):
-        asked[name] = value
-    return cast(ReportFilter, read(asked)), the_day
+        query[name] = value
+    return cast(ReportFilter, form_for(query)), the_day
 
 
-def _told(summary: Summary, selection: Selection, asked: dict[str, str], kept: dict[str, str]) -> dict[str, Any]:
-    links = labels.Links(asked)
+def _summary_context(
+    summary: Summary, selection: Selection, parameters: dict[str, str], day_parameters: dict[str, str]
+) -> dict[str, Any]:
+    links = labels.Links(parameters)
     figures = summary.figures.values()
     return {
         **labels.data_status(selection, summary.restatements, summary.progress),
-        "earlier": f"?{spelled({**kept, 'day': selection.first - timedelta(days=1)})}",
-        "later": f"?{spelled({**kept, 'day': selection.first + timedelta(days=1)})}",
+        "earlier": f"?{spelled({**day_parameters, 'day': selection.first - timedelta(days=1)})}",
+        "later": f"?{spelled({**day_parameters, 'day': selection.first + timedelta(days=1)})}",
         "statuses": [
-            (ride_labels.STATUSES[status], _said(count), links.count(Count("status", status), count))
+            (ride_labels.STATUSES[status], _count_text(count), links.count(Count("status", status), count))
             for status, count in summary.statuses.items()
             if count != 0
         ],
         "tiles": [
-            {**labels.figure_context(one, links), "counted": labels.definition_context(one, links)} for one in figures
+            {**labels.figure_context(figure, links), "counted": labels.definition_context(figure, links)}
+            for figure in figures
         ],
-        "reasons": [counted_row("reason", one, links) for one in summary.top_reasons],
+        "reasons": [counted_row("reason", reason, links) for reason in summary.top_reasons],
         "as_of": summary.now.as_of,
-        "waiting": [(what, _said(count)) for what, count in _waiting(summary)],
+        "waiting": [(label, _count_text(count)) for label, count in _waiting(summary)],
     }
 
 
@@ -126,15 +131,15 @@ def _waiting(summary: Summary) -> list[tuple[str, int | None]]:
         (_("Without a driver, next 24 hours"), now.unassigned_next_24_hours),
         (_("Ready, and not yet reached"), now.will_calls_waiting),
         *(
-            (_("Open exceptions: %(severity)s") % {"severity": ride_labels.SEVERITIES[one].text}, count)
-            for one, count in now.open_exceptions.items()
+            (_("Open exceptions: %(severity)s") % {"severity": ride_labels.SEVERITIES[severity].text}, count)
+            for severity, count in now.open_exceptions.items()
         ),
     ]
 
 
-def _filed(count: int | None) -> object:
+def _file_count(count: int | None) -> object:
     return _("Too few rides to show") if count is None else count
 
 
-def _said(count: int | None) -> str:
+def _count_text(count: int | None) -> str:
     return _("Too few rides to show") if count is None else kpi_labels.format_count(count)

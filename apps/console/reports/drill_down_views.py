@@ -49,21 +49,27 @@ class PointFilter(ListFilter):
     counted = forms.ChoiceField(required=False, choices=[("", ""), *COUNTED.items()])
     reason = forms.CharField(required=False, max_length=60)
     part = forms.CharField(required=False, max_length=60)
-    dimension = forms.ChoiceField(required=False, choices=[("", ""), *((one, one) for one in drill_down.DIMENSIONS)])
+    dimension = forms.ChoiceField(
+        required=False, choices=[("", ""), *((value, value) for value in drill_down.DIMENSIONS)]
+    )
     category = forms.CharField(required=False, max_length=20)
     code = forms.CharField(required=False, max_length=60)
     weekday = forms.IntegerField(required=False, min_value=1, max_value=7)
     hour = forms.IntegerField(required=False, min_value=0, max_value=23)
-    pattern = forms.ChoiceField(required=False, choices=[("", ""), *((one, one) for one in ("mwf", "tts", "other"))])
-    shift = forms.ChoiceField(required=False, choices=[("", ""), *((one, one) for one in ("first", "second", "third"))])
+    pattern = forms.ChoiceField(
+        required=False, choices=[("", ""), *((value, value) for value in ("mwf", "tts", "other"))]
+    )
+    shift = forms.ChoiceField(
+        required=False, choices=[("", ""), *((value, value) for value in ("first", "second", "third"))]
+    )
 
-    def narrowed(self) -> dict[str, object]:
+    def bucket(self) -> dict[str, object]:
         """Return the valid filters that select one bucket of a trend; invalid values are ignored."""
         values = {name: self.cleaned_data.get(name) for name in drill_down.BUCKET_FILTERS}
         return {name: value for name, value in values.items() if value not in (None, "")}
 
     def texts(self) -> dict[str, str]:
-        return {name: str(value) for name, value in self.narrowed().items()}
+        return {name: str(value) for name, value in self.bucket().items()}
 
 
 @require_safe
@@ -73,61 +79,65 @@ def rides(request: HttpRequest, key: str) -> HttpResponse:
     if key not in KPI_BY_KEY:
         raise Http404
     kpi = KPI_BY_KEY[key]
-    form, point = _asked_for(request)
+    form, point = _forms_of(request)
     counted = point.cleaned_data.get("counted") or "denominator"
     reason = point.cleaned_data.get("reason") if counted == "excluded" else None
     part = point.cleaned_data.get("part") or None
     try:
-        names = drill_down.measures_behind(kpi, counted, reason, part)
+        measures = drill_down.measures_behind(kpi, counted, reason, part)
     except InvalidInput:
         raise Http404 from None  # the KPI has no such part or exclusion
-    asked = {**form.known(), "counted": counted, "reason": reason, "part": part, **point.texts()}
+    parameters = {**form.known(), "counted": counted, "reason": reason, "part": part, **point.texts()}
     context = {
         "form": form,
         "title": kpi_labels.kpi_title(kpi),
         "counted": COUNTED[counted],
-        "kinds": [(label, f"?{spelled({**asked, 'reason': '', 'counted': one})}", one == counted)
-                  for one, label in COUNTED.items() if one != "excluded"],
+        "kinds": [(label, f"?{spelled({**parameters, 'reason': '', 'counted': role})}", role == counted)
+                  for role, label in COUNTED.items() if role != "excluded"],
         "back": (f"{reverse('report_figure', args=[key])}?{spelled(form.known())}", kpi_labels.kpi_title(kpi)),
-        "what": _what(kpi, counted, reason, part),
+        "description": _rides_text(kpi, counted, reason, part),
     }  # fmt: skip
-    of = {"figure": key, "counted": counted} | ({"part": part} if part else {})
-    told = drill_down.numerator_of(kpi, part)
-    return _list(request, context, Sought(of, asked, names, told, narrowed=point.narrowed()))
+    details = {"figure": key, "counted": counted} | ({"part": part} if part else {})
+    numerator = drill_down.numerator_of(kpi, part)
+    return _list(request, context, DrillDownQuery(details, parameters, measures, numerator, bucket=point.bucket()))
 
 
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def counted_rides(request: HttpRequest) -> HttpResponse:
     """List the rides of a count: by status, reason, fault or exception type.  Otherwise as `rides`."""
-    form, point = _asked_for(request)
-    told = point.cleaned_data
+    form, point = _forms_of(request)
+    values = point.cleaned_data
     try:
-        count = drill_down.count_of(told.get("dimension") or "status", told.get("category"), told.get("code") or None)
+        count = drill_down.count_of(
+            values.get("dimension") or "status", values.get("category"), values.get("code") or None
+        )
     except InvalidInput:
         raise Http404 from None
     word, code = labels.count_labels(count)
     title = f"{word}, {code}" if code else word
-    of = {"dimension": count.dimension, "category": count.category, "code": count.code}
-    context = {"form": form, "title": title, "kinds": [], "back": _back(form), "what": title}
+    details = {"dimension": count.dimension, "category": count.category, "code": count.code}
+    context = {"form": form, "title": title, "kinds": [], "back": _back(form), "description": title}
     return _list(
-        request, context, Sought(of, {**form.known(), **of, **point.texts()}, count=count, narrowed=point.narrowed())
+        request,
+        context,
+        DrillDownQuery(details, {**form.known(), **details, **point.texts()}, count=count, bucket=point.bucket()),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class DrillDownQuery:
     """The rides that a page lists, the details of its audit entry, and the parameters of its URLs."""
 
-    of: dict[str, str]
-    asked: Mapping[str, str | None]
-    names: Names = ()
-    told: Names = ()  # measures of the numerator
+    details: dict[str, str]
+    parameters: Mapping[str, str | None]
+    measures: Names = ()
+    numerator: Names = ()  # measures of the numerator
     count: drill_down.Count | None = None
-    narrowed: Mapping[str, object] = field(default_factory=dict)
+    bucket: Mapping[str, object] = field(default_factory=dict)
 
 
-def _asked_for(request: HttpRequest) -> tuple[ReportFilter, PointFilter]:
+def _forms_of(request: HttpRequest) -> tuple[ReportFilter, PointFilter]:
     point = PointFilter(request.GET)
     point.is_valid()  # invalid filters are ignored
     return cast(ReportFilter, filters(principal_of(request), at=timezone.now())(request.GET)), point
@@ -135,44 +145,46 @@ def _asked_for(request: HttpRequest) -> tuple[ReportFilter, PointFilter]:
 
 def _back(form: ReportFilter) -> tuple[str, Any]:
     """Return URL and label of the back link: the summary of the day, or the overview of the period."""
-    known = form.known()
-    if known.get("from") and known.get("from") == known.get("to"):
-        kept = {name: value for name, value in known.items() if name not in ("period", "from", "to")}
-        return f"{reverse('report_day')}?{spelled({**kept, 'day': known['from']})}", _("Summary of a day")
-    return f"{reverse('reports')}?{spelled(known)}", _("Overview")
+    parameters = form.known()
+    if parameters.get("from") and parameters.get("from") == parameters.get("to"):
+        day_parameters = {name: value for name, value in parameters.items() if name not in ("period", "from", "to")}
+        return f"{reverse('report_day')}?{spelled({**day_parameters, 'day': parameters['from']})}", _(
+            "Summary of a day"
+        )
+    return f"{reverse('reports')}?{spelled(parameters)}", _("Overview")
 
 
-def _list(request: HttpRequest, context: dict[str, Any], sought: Sought) -> HttpResponse:
+def _list(request: HttpRequest, context: dict[str, Any], query: DrillDownQuery) -> HttpResponse:
     by = principal_of(request)
     form: ReportFilter = context["form"]
-    narrowed = sought.narrowed
-    shown = arranged(request, LIST, {name: value for name, value in sought.asked.items() if value})
-    context["shown"] = shown
+    bucket = query.bucket
+    list_state = arranged(request, LIST, {name: value for name, value in query.parameters.items() if value})
+    context["shown"] = list_state
     selection = form.selection(by, max_days=drill_down.MAX_DAYS)
     if selection is None:
         return render(request, "reports/rides.html", context)
     as_of = freshness.rides_known_until()
-    found = rides_behind(
+    result = rides_behind(
         by=by,
         selection=selection,
-        measures=sought.names,
-        numerator=sought.told,
-        count=sought.count,
-        after=_after(shown.after, by),
-        limit=shown.rows,
-        bucket=narrowed,
+        measures=query.measures,
+        numerator=query.numerator,
+        count=query.count,
+        after=_after(list_state.after, by),
+        limit=list_state.rows,
+        bucket=bucket,
     )
-    rows = _rows(found.rows, sought.told, by)
+    rows = _rows(result.rows, query.numerator, by)
     context |= {
         "selection": selection,
         "as_of": as_of,
-        "narrowed": bool(narrowed),
+        "in_bucket": bool(bucket),
         "rows": rows,
-        "suppressed": found.suppressed,
-        "next": str(found.rows[-1].ride_id) if found.has_more else "",
+        "suppressed": result.suppressed,
+        "next": str(result.rows[-1].ride_id) if result.has_more else "",
         "named": may_name(by),
         "has_minutes": any(row["minutes"] for row in rows),
-        "says_counted": sought.count is None,
+        "says_counted": query.count is None,
     }
     record_read(
         by=by,
@@ -180,7 +192,7 @@ def _list(request: HttpRequest, context: dict[str, Any], sought: Sought) -> Http
         subject_type="ride",
         rider_ids=[row["rider_id"] for row in rows] if may_name(by) else [],
         phi=may_name(by),
-        details={**sought.of, "rows": len(rows)},
+        details={**query.details, "rows": len(rows)},
     )
     return render(request, "reports/rides.html", context)
 
@@ -193,7 +205,7 @@ def _after(text: str, by: Principal) -> tuple[Any, UUID] | None:
     return None if at is None or ride_id is None else (at, ride_id)
 
 
-def _what(kpi: Kpi, counted: str, reason: str | None, part: str | None) -> str:
+def _rides_text(kpi: Kpi, counted: str, reason: str | None, part: str | None) -> str:
     if reason:
         return str(EXCLUSION_TEXTS[reason])
     if part:
@@ -203,23 +215,23 @@ def _what(kpi: Kpi, counted: str, reason: str | None, part: str | None) -> str:
     return str(text.counted if is_counted else text.population)
 
 
-def _rows(found: list[DrillDownRide], counts: Collection[str], by: Principal) -> list[dict[str, Any]]:
+def _rows(listed: list[DrillDownRide], counts: Collection[str], by: Principal) -> list[dict[str, Any]]:
     """Return the rows for templates; reads the rides for their names and places, in one query."""
     rides_ = Ride.objects.using(alias()).visible_to(by).select_related("rider", "facility")
-    by_id = {ride.pk: ride for ride in rides_.filter(pk__in=[one.ride_id for one in found])}
+    by_id = {ride.pk: ride for ride in rides_.filter(pk__in=[entry.ride_id for entry in listed])}
     opens = by.has_scope(Scope.RIDES_READ)
     return [
         {
-            "ride": by_id[one.ride_id],
-            "rider_id": by_id[one.ride_id].rider_id,
-            "end": str(one.ride_id)[-8:],
-            "url": reverse("ride_page", args=[one.ride_id]) if opens else "",
-            "name": rider_name(by_id[one.ride_id].rider, by),
-            "day": one.service_date,
-            "badge": ride_labels.STATUSES[one.status],
-            "counts": any(name in counts for name in one.measures),
-            "minutes": ", ".join(map(str, one.minutes)),
+            "ride": by_id[entry.ride_id],
+            "rider_id": by_id[entry.ride_id].rider_id,
+            "end": str(entry.ride_id)[-8:],
+            "url": reverse("ride_page", args=[entry.ride_id]) if opens else "",
+            "name": rider_name(by_id[entry.ride_id].rider, by),
+            "day": entry.service_date,
+            "badge": ride_labels.STATUSES[entry.status],
+            "counts": any(name in counts for name in entry.measures),
+            "minutes": ", ".join(map(str, entry.minutes)),
         }
-        for one in found
-        if one.ride_id in by_id
+        for entry in listed
+        if entry.ride_id in by_id
     ]

@@ -46,45 +46,53 @@ _BREAKDOWNS: Final[Mapping[str, str | Promise]] = {
 @require_scope(Scope.REPORTS_READ)
 def figure(request: HttpRequest, key: str) -> HttpResponse:
     """Show a KPI with its trend, as a page or PDF.  The number of queries is independent of the days."""
-    by, at, kpi = principal_of(request), timezone.now(), _found(key)
+    by, at, kpi = principal_of(request), timezone.now(), _kpi_of(key)
     form = cast(ReportFilter, filters(by, at=at)(request.GET))
-    along, each = _along(request), request.GET.get("each") == EACH
+    bucket_by, each = _bucket_by(request), request.GET.get("each") == EACH
     selection = form.selection(by)
-    known = form.known()
-    asked = {**known, "by": along, "each": EACH if each else ""}
+    parameters = form.known()
+    page_query = {**parameters, "by": bucket_by, "each": EACH if each else ""}
     context: dict[str, Any] = {
         "form": form,
         "title": kpi_labels.kpi_title(kpi),
         "key": key,
-        "along": along,
+        "bucket_by": bucket_by,
         "each": EACH if each else "",
-        "alongs": [
-            (name, label, f"?{spelled({**asked, 'by': name, 'each': asked['each'] if name in TIMES else ''})}")
-            for name, label in trend_buckets.ALONG.items()
+        "bucket_choices": [
+            (
+                name,
+                label,
+                f"?{spelled({**page_query, 'by': name, 'each': page_query['each'] if name in TIMES else ''})}",
+            )
+            for name, label in trend_buckets.BUCKET_LABELS.items()
         ],
-        "here": reverse("report_figure", args=[key]),
-        "back": _with(reverse("reports"), known),
+        "clear_url": reverse("report_figure", args=[key]),
+        "back": _with_query(reverse("reports"), parameters),
     }
-    trend = selection and _trend(form, kpi, selection, along, each, by)
+    trend = selection and _trend(form, kpi, selection, bucket_by, each, by)
     if not selection or not trend:
         return render(request, "reports/figure.html", context)
-    context |= _told(kpi, selection, trend, known, by)
-    if along in TIMES and MIN_LINES <= len(selection.facility_ids or ()) <= MAX_LINES:
-        context["eachs"] = [
-            (_("All together"), f"?{spelled({**asked, 'each': ''})}", not each),
-            (_("Each facility"), f"?{spelled({**asked, 'each': EACH})}", each),
+    context |= _trend_context(kpi, selection, trend, parameters, by)
+    if bucket_by in TIMES and MIN_LINES <= len(selection.facility_ids or ()) <= MAX_LINES:
+        context["line_choices"] = [
+            (_("All together"), f"?{spelled({**page_query, 'each': ''})}", not each),
+            (_("Each facility"), f"?{spelled({**page_query, 'each': EACH})}", each),
         ]
-    if report_pdf.asked(request):
+    if report_pdf.is_requested(request):
         drawn = [] if context["heat"] else draw(chart_of(kpi, trend))
-        details = {"figures": [key], "by": along}
+        details = {"figures": [key], "by": bucket_by}
         return report_pdf.report(
             request, "figure", {**context, "drawings": drawn}, name=f"report-{key}", at=at, details=details
         )
-    page = spelled(asked)
+    page = spelled(page_query)
     return render(
         request,
         "reports/figure.html",
-        {**context, "file": _with(reverse("report_figure_file", args=[key]), asked), "pdf": report_pdf.address(page)},
+        {
+            **context,
+            "file": _with_query(reverse("report_figure_file", args=[key]), page_query),
+            "pdf": report_pdf.address(page),
+        },
     )
 
 
@@ -92,11 +100,11 @@ def figure(request: HttpRequest, key: str) -> HttpResponse:
 @require_scope(Scope.REPORTS_READ)
 def figure_file(request: HttpRequest, key: str) -> HttpResponse:
     """Download the table of the trend as CSV; recorded in the audit trail."""
-    by, at, kpi = principal_of(request), timezone.now(), _found(key)
+    by, at, kpi = principal_of(request), timezone.now(), _kpi_of(key)
     form = cast(ReportFilter, filters(by, at=at)(request.GET))
-    along, each = _along(request), request.GET.get("each") == EACH
+    bucket_by, each = _bucket_by(request), request.GET.get("each") == EACH
     selection = form.selection(by)
-    trend = selection and _trend(form, kpi, selection, along, each, by)
+    trend = selection and _trend(form, kpi, selection, bucket_by, each, by)
     if not selection or not trend:
         return redirect(f"{reverse('report_figure', args=[key])}?{request.GET.urlencode()}")
     return exported(
@@ -106,7 +114,7 @@ def figure_file(request: HttpRequest, key: str) -> HttpResponse:
         action="reports.export",
         subject_type="report",
         at=at,
-        details={"figures": [key], "by": along},
+        details={"figures": [key], "by": bucket_by},
     )
 
 
@@ -114,7 +122,7 @@ def _table(kpi: Kpi, trend: Trend) -> list[list[object]]:
     """Return the trend as a table: the total, its exclusions by reason, then each selected facility."""
     lines = [{point.key: point.figures[kpi.key] for point in line.points} for line in trend.lines]
     heads: list[object] = [
-        trend_buckets.ALONG[trend.by],
+        trend_buckets.BUCKET_LABELS[trend.by],
         *labels.file_headings(kpi),
         *labels.exclusion_headings(kpi),
         *(head for line in trend.lines for head in labels.file_headings(kpi, of=line.name)),
@@ -131,34 +139,38 @@ def _table(kpi: Kpi, trend: Trend) -> list[list[object]]:
     return [heads, *rows]
 
 
-def _found(key: str) -> Kpi:
+def _kpi_of(key: str) -> Kpi:
     if key not in KPI_BY_KEY:
         raise Http404
     return KPI_BY_KEY[key]
 
 
-def _along(request: HttpRequest) -> str:
-    asked = request.GET.get("by", "")
-    return asked if asked in trend_buckets.ALONG else "day"
+def _bucket_by(request: HttpRequest) -> str:
+    bucket_by = request.GET.get("by", "")
+    return bucket_by if bucket_by in trend_buckets.BUCKET_LABELS else "day"
 
 
-def _with(page: str, asked: Mapping[str, str]) -> str:
-    return f"{page}?{spelled(asked)}" if asked else page
+def _with_query(page: str, parameters: Mapping[str, str]) -> str:
+    return f"{page}?{spelled(parameters)}" if parameters else page
 
 
-def _trend(form: ReportFilter, kpi: Kpi, selection: Selection, along: str, each: bool, by: Principal) -> Trend | None:
+def _trend(
+    form: ReportFilter, kpi: Kpi, selection: Selection, bucket_by: str, each: bool, by: Principal
+) -> Trend | None:
     """Return a trend; None if it is not available for this filter: the form then has an error."""
     try:
-        return trends(by=by, selection=selection, kpis=[kpi], along=along, each=each)
+        return trends(by=by, selection=selection, kpis=[kpi], bucket_by=bucket_by, each=each)
     except InvalidInput as refusal:
         form.refuse(refusal)
         return None
 
 
-def _told(kpi: Kpi, selection: Selection, trend: Trend, asked: dict[str, str], by: Principal) -> dict[str, Any]:
+def _trend_context(
+    kpi: Kpi, selection: Selection, trend: Trend, parameters: dict[str, str], by: Principal
+) -> dict[str, Any]:
     key = kpi.key
     report = facility_kpis(by=by, selection=selection, kpis=[kpi])
-    links = labels.Links(asked)
+    links = labels.Links(parameters)
     before = report.total_before[key]
     is_heat = trend.by == "weekday_hour"
     chart = None if is_heat else chart_of(kpi, trend)
@@ -181,19 +193,22 @@ def _told(kpi: Kpi, selection: Selection, trend: Trend, asked: dict[str, str], b
 def _rows(kpi: Kpi, trend: Trend, selection: Selection, links: labels.Links) -> Iterator[dict[str, Any]]:
     """Yield a row per bucket, with a value per facility, None if it has no rides in the bucket."""
     key = kpi.key
-    lines = [(line.facility_id, {one.key: one.figures[key] for one in line.points}) for line in trend.lines]
+    lines = [
+        (line.facility_id, {line_point.key: line_point.figures[key] for line_point in line.points})
+        for line in trend.lines
+    ]
     for point in trend.points:
-        changes = trend_buckets.narrowed(trend.by, point.key, selection)
+        changes = trend_buckets.bucket_parameters(trend.by, point.key, selection)
         opens = None if changes is None else links
         changes = changes or {}
         yield {
             "label": trend_buckets.label(trend.by, point.key, trend.names),
             **labels.figure_context(point.figures[key], opens, **changes),
             "each": [
-                labels.figure_context(found[point.key], opens, **changes, facility=facility)
-                if point.key in found
+                labels.figure_context(points[point.key], opens, **changes, facility=facility)
+                if point.key in points
                 else None
-                for facility, found in lines
+                for facility, points in lines
             ],
         }
 
@@ -211,20 +226,20 @@ def _legend(chart: Chart) -> list[dict[str, Any]]:
 
 
 def _breakdowns(key: str, selection: Selection, by: Principal, links: labels.Links) -> list[dict[str, Any]]:
-    wanted = ("reason", "fault") if key in _OF_ENDINGS else ("exception_type",) if key in _OF_EXCEPTIONS else ()
+    dimensions = ("reason", "fault") if key in _OF_ENDINGS else ("exception_type",) if key in _OF_EXCEPTIONS else ()
     return [
         {
             "title": _BREAKDOWNS[dimension],
             "rows": [
-                counted_row(dimension, one, links) for one in breakdown(by=by, selection=selection, dimension=dimension)
+                counted_row(dimension, row, links) for row in breakdown(by=by, selection=selection, dimension=dimension)
             ],
         }
-        for dimension in wanted
+        for dimension in dimensions
     ]
 
 
-def counted_row(dimension: str, one: CategoryCount, links: labels.Links) -> tuple[str, str, str, str]:
+def counted_row(dimension: str, row: CategoryCount, links: labels.Links) -> tuple[str, str, str, str]:
     """Return status or severity, reason, number of rides, and the URL of these rides."""
-    ended, why = labels.count_labels(Count(dimension, one.category, one.code))
-    amount = _("Too few rides to show") if one.amount is None else str(one.amount)
-    return ended, why, amount, links.count(Count(dimension, one.category, one.code), one.amount)
+    ended, why = labels.count_labels(Count(dimension, row.category, row.code))
+    amount = _("Too few rides to show") if row.amount is None else str(row.amount)
+    return ended, why, amount, links.count(Count(dimension, row.category, row.code), row.amount)

@@ -35,7 +35,7 @@ PERIODS: Final[Sequence[tuple[str, str | Promise]]] = (
     (OWN, _("From, to")),
 )
 Choices = Sequence[tuple[UUID, str]]
-_SAID: Final = ("facility", "provider", "type", "basis")
+_SUMMARY_FIELDS: Final = ("facility", "provider", "type", "basis")
 
 
 class ReportFilter(ListFilter):
@@ -58,8 +58,8 @@ class ReportFilter(ListFilter):
         self.today = today
         # `from` is a reserved word of Python.
         days = {"from": day_field(_("From"), required=False), "to": day_field(_("To"), required=False)}
-        others = list(self.fields.items())
-        self.fields = dict([others[0], *days.items(), *others[1:]])
+        fields = list(self.fields.items())
+        self.fields = dict([fields[0], *days.items(), *fields[1:]])
         choose(self, "facility", facilities)
         choose(self, "provider", providers, first=_("All providers"))
 
@@ -100,7 +100,7 @@ class ReportFilter(ListFilter):
                 by=by,
                 first=first,
                 last=last,
-                facility_ids=[UUID(one) for one in self.cleaned_data["facility"]],
+                facility_ids=[UUID(facility_id) for facility_id in self.cleaned_data["facility"]],
                 provider_ids=list(filter(None, [uuid_or_none(self.cleaned_data["provider"])])),
                 service_types=list(filter(None, [self.cleaned_data["type"]])),
                 basis=Basis(self.cleaned_data.get("basis") or Basis.CLOSED),
@@ -113,17 +113,17 @@ class ReportFilter(ListFilter):
     def refuse(self, refusal: InvalidInput) -> None:
         put_on(self, refusal, {"to": "to", "from": "from"})
 
-    def said(self) -> list[tuple[str, str]]:
+    def summary(self) -> list[tuple[str, str]]:
         """Return the filter of a valid form in words: label and chosen value of each field."""
-        fields = {name: cast(forms.ChoiceField, self.fields[name]) for name in _SAID if name in self.fields}
-        return [(str(field.label), self._chosen(name, field)) for name, field in fields.items()]
+        fields = {name: cast(forms.ChoiceField, self.fields[name]) for name in _SUMMARY_FIELDS if name in self.fields}
+        return [(str(field.label), self._value_text(name, field)) for name, field in fields.items()]
 
-    def _chosen(self, name: str, field: forms.ChoiceField) -> str:
-        asked = self.cleaned_data[name]
-        if isinstance(field, Several) and not asked:
+    def _value_text(self, name: str, field: forms.ChoiceField) -> str:
+        selected = self.cleaned_data[name]
+        if isinstance(field, Several) and not selected:
             return str(field.whole)
-        wanted = asked if isinstance(asked, list) else [asked]
-        return ", ".join(str(label) for value, label in _options(field) if value in wanted)
+        selected_values = selected if isinstance(selected, list) else [selected]
+        return ", ".join(str(label) for value, label in _options(field) if value in selected_values)
 
 
 def _options(field: forms.ChoiceField) -> Iterable[tuple[str, Any]]:

@@ -41,20 +41,20 @@ LIST: Final = Listing(
 def overview(request: HttpRequest) -> HttpResponse:
     """Show the KPIs of a period and of the period before.  The number of queries is independent of the facilities."""
     by, at = principal_of(request), timezone.now()
-    read = filters(by, at=at)
-    form = cast(ReportFilter, read(request.GET))
+    form_for = filters(by, at=at)
+    form = cast(ReportFilter, form_for(request.GET))
     selection = form.selection(by)
-    shown = arranged(request, LIST, form.known())
-    context: dict[str, Any] = {"form": form, "shown": shown, "filtered": bool(form.known())}
-    context |= views_of(request, shown, read)
+    list_state = arranged(request, LIST, form.known())
+    context: dict[str, Any] = {"form": form, "shown": list_state, "filtered": bool(form.known())}
+    context |= views_of(request, list_state, form_for)
     if selection is None:
         return render(request, "reports/overview.html", context)
     report = facility_kpis(by=by, selection=selection)
-    context |= _told(report, selection, shown.filters, shown.sort)
-    if report_pdf.asked(request):
-        keys = [*MAIN_KPIS, *(one.key for one in ALL_KPIS if one.key not in MAIN_KPIS)]
+    context |= _report_context(report, selection, list_state.filters, list_state.sort)
+    if report_pdf.is_requested(request):
+        keys = [*MAIN_KPIS, *(kpi.key for kpi in ALL_KPIS if kpi.key not in MAIN_KPIS)]
         return report_pdf.report(request, "overview", context, name="reports", at=at, details={"figures": keys})
-    return render(request, "reports/overview.html", {**context, "pdf": report_pdf.address(shown.query)})
+    return render(request, "reports/overview.html", {**context, "pdf": report_pdf.address(list_state.query)})
 
 
 @require_safe
@@ -68,9 +68,11 @@ def overview_file(request: HttpRequest) -> HttpResponse:
         return redirect(f"{reverse('reports')}?{request.GET.urlencode()}")
     kpis = [KPI_BY_KEY[key] for key in MAIN_KPIS]
     report = facility_kpis(by=by, selection=selection, kpis=kpis, compared=False)
-    rows = [[_name(row), *_filed(row.figures)] for row in in_order(report.rows, LIST.sort(request.GET.get("sort", "")))]
-    total = [_("All together"), *_filed(report.total)]
-    heads = [head for write in (labels.file_headings, labels.exclusion_headings) for one in kpis for head in write(one)]
+    rows = [
+        [_name(row), *_file_cells(row.figures)] for row in in_order(report.rows, LIST.sort(request.GET.get("sort", "")))
+    ]
+    total = [_("All together"), *_file_cells(report.total)]
+    heads = [head for write in (labels.file_headings, labels.exclusion_headings) for kpi in kpis for head in write(kpi)]
     return exported(
         request,
         f"reports-{selection.first}-{selection.last}",
@@ -82,7 +84,7 @@ def overview_file(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _filed(figures: Figures) -> list[object]:
+def _file_cells(figures: Figures) -> list[object]:
     """Return the KPIs as cells of a file; exclusions come last, so that earlier columns keep their positions."""
     return [
         cell
@@ -102,9 +104,9 @@ def in_order(rows: Sequence[FacilityRow], sort: str) -> list[FacilityRow]:
     key, down = sort.removeprefix(DOWN), sort.startswith(DOWN)
     if key == NAME:
         return sorted(rows, key=lambda row: row.name.lower(), reverse=down)
-    there = [row for row in rows if row.figures[key].value is not None]
-    others = [row for row in rows if row.figures[key].value is None]
-    return [*sorted(there, key=partial(_value, key), reverse=down), *others]
+    with_value = [row for row in rows if row.figures[key].value is not None]
+    without_value = [row for row in rows if row.figures[key].value is None]
+    return [*sorted(with_value, key=partial(_value, key), reverse=down), *without_value]
 
 
 def _value(key: str, row: FacilityRow) -> float:
@@ -115,32 +117,32 @@ def _name(row: FacilityRow) -> str:
     return row.name if row.facility_id else _("Rides of no facility")
 
 
-def _told(report: FacilityReport, selection: Selection, asked: Any, sort: str) -> dict[str, Any]:
-    links = labels.Links(asked)
-    known = {**asked}
-    tiles = {key: _figure(report, key, links, known) for key in (one.key for one in ALL_KPIS)}
+def _report_context(report: FacilityReport, selection: Selection, filter_values: Any, sort: str) -> dict[str, Any]:
+    links = labels.Links(filter_values)
+    parameters = {**filter_values}
+    tiles = {key: _figure(report, key, links, parameters) for key in (kpi.key for kpi in ALL_KPIS)}
     return {
         **labels.data_status(selection, report.restatements, report.progress),
         "before": selection.before(),
         "tiles": [tiles[key] for key in MAIN_KPIS],
-        "others": [one for key, one in tiles.items() if key not in MAIN_KPIS],
+        "others": [tile for key, tile in tiles.items() if key not in MAIN_KPIS],
         "rows": [
             {"name": _name(row), "cells": _cells(row.figures, links, row.facility_id)}
             for row in in_order(report.rows, sort)
         ],
         "total": [labels.figure_context(report.total[key], links) for key in MAIN_KPIS],
         "heads": list(MAIN_KPIS),
-        "work": f"{reverse('report_utilization')}?{spelled(known)}",
-        "file": f"{reverse('reports_file')}?{spelled({**known, 'sort': sort})}",
+        "work": f"{reverse('report_utilization')}?{spelled(parameters)}",
+        "file": f"{reverse('reports_file')}?{spelled({**parameters, 'sort': sort})}",
     }
 
 
-def _figure(report: FacilityReport, key: str, links: labels.Links, asked: dict[str, str]) -> dict[str, Any]:
+def _figure(report: FacilityReport, key: str, links: labels.Links, parameters: dict[str, str]) -> dict[str, Any]:
     figure, before = report.total[key], report.total_before[key]
-    told = labels.figure_context(figure, links)
+    context = labels.figure_context(figure, links)
     return {
-        **told,
-        "page": f"{told['page']}?{spelled(asked)}" if asked else told["page"],
+        **context,
+        "page": f"{context['page']}?{spelled(parameters)}" if parameters else context["page"],
         "before": kpi_labels.format_value(figure.kpi, before.value),
         "before_of": kpi_labels.format_ratio(before),
         "better": _better(figure.kpi.higher_is_better, figure.value, before.value),

@@ -20,7 +20,7 @@ _FORMAT: Final = "format"
 _PDF: Final = "pdf"
 
 
-def asked(request: HttpRequest) -> bool:
+def is_requested(request: HttpRequest) -> bool:
     """Return whether the request is for the PDF of a page."""
     return request.GET.get(_FORMAT) == _PDF
 
@@ -37,23 +37,23 @@ def report(
 
     `context` is that of the page, with its form and its selection.  Writes an audit entry.
     """
-    there = at.astimezone(zone_of(request))
+    local_time = at.astimezone(zone_of(request))
     pdf_context = {
         **context,
         "operator": settings.OPERATOR_NAME,
-        "asked_for": context["form"].said(),
+        "filter_summary": context["form"].summary(),
         "version": VERSION,
         "made_for": cast(User, request.user).name,
-        "made_at": f"{there:%Y-%m-%d} {clock(there)} {there:%Z}",
+        "made_at": f"{local_time:%Y-%m-%d} {clock(local_time)} {local_time:%Z}",
     }
     selection = context["selection"]
-    instead = request.GET.copy()
-    del instead[_FORMAT]
+    page_query = request.GET.copy()
+    del page_query[_FORMAT]
     return printed(
         request,
         lambda: pdf.write(render_to_string(f"reports/pdf_{kind}.html", pdf_context), style=STYLE),
         name=f"{name}-{selection.first}-{selection.last}",
-        instead=f"{request.path}?{instead.urlencode()}",
+        instead=f"{request.path}?{page_query.urlencode()}",
         action="reports.print",
         phi=False,
         subject_type="report",

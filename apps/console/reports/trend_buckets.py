@@ -15,7 +15,7 @@ from apps.reporting.queries.selection import Selection
 from apps.reporting.rules.trend_buckets import TIMES, bucket_filter
 from apps.rides.rules.draft import ServiceType
 
-ALONG: Final[Mapping[str, str | Promise]] = {
+BUCKET_LABELS: Final[Mapping[str, str | Promise]] = {
     "day": gettext_lazy("By day"),
     "week": gettext_lazy("By week"),
     "month": gettext_lazy("By month"),
@@ -40,9 +40,9 @@ SHIFTS: Final[Mapping[str, str | Promise]] = {
 _FIELDS: Final[Mapping[str, str]] = {"first": "from", "last": "to", "service_type": "type"}
 
 
-def label(along: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
+def label(bucket_by: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
     """Return the label of a bucket; `names` are those of facilities or providers."""
-    match along:
+    match bucket_by:
         case "day":
             return f"{WEEKDAYS_ABBR[key[0].weekday()]} {key[0].isoformat()}"
         case "week":
@@ -62,16 +62,16 @@ def label(along: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> s
     return str(SHIFTS[key[0]])
 
 
-def short(along: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
+def short(bucket_by: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
     """Return the short label of a bucket, for the axis of a chart."""
-    return date_format(key[0], "j M") if along in ("day", "week") else label(along, key, names)
+    return date_format(key[0], "j M") if bucket_by in ("day", "week") else label(bucket_by, key, names)
 
 
-def narrowed(along: str, key: Sequence[Any], selection: Selection) -> dict[str, object] | None:
+def bucket_parameters(bucket_by: str, key: Sequence[Any], selection: Selection) -> dict[str, object] | None:
     """Return the URL parameters that select the rides of one bucket; None if no parameters can select them."""
-    found = bucket_filter(along, key, first=selection.first, last=selection.last)
-    if found is None:
+    filter_values = bucket_filter(bucket_by, key, first=selection.first, last=selection.last)
+    if filter_values is None:
         return None
     # As text: URLs omit empty values, and the hour 0 must not be omitted.
-    asked: dict[str, object] = {_FIELDS.get(name, name): str(value) for name, value in found.items()}
-    return {"period": "own", **asked} if along in TIMES else asked
+    parameters: dict[str, object] = {_FIELDS.get(name, name): str(value) for name, value in filter_values.items()}
+    return {"period": "own", **parameters} if bucket_by in TIMES else parameters

@@ -30,11 +30,11 @@ from lib.listing import spelled
 from lib.replica import alias
 from lib.scopes import Scope
 
-OF: Final[Mapping[str, str | Promise]] = {
+PLURAL_LABELS: Final[Mapping[str, str | Promise]] = {
     "driver": gettext_lazy("Drivers"),
     "vehicle": gettext_lazy("Vehicles"),
 }
-ONE: Final[Mapping[str, str | Promise]] = {
+SINGULAR_LABELS: Final[Mapping[str, str | Promise]] = {
     "driver": gettext_lazy("Driver"),
     "vehicle": gettext_lazy("Vehicle"),
 }
@@ -44,62 +44,62 @@ ONE: Final[Mapping[str, str | Promise]] = {
 @require_scope(Scope.REPORTS_READ)
 def utilization(request: HttpRequest) -> HttpResponse:
     """Show the utilization of each driver or vehicle, busiest first.  The number of queries is constant."""
-    by, at, of = principal_of(request), timezone.now(), _of(request)
+    by, at, of = principal_of(request), timezone.now(), _kind(request)
     form = cast(WorkFilter, filters(by, at=at, form=WorkFilter)(request.GET))
     selection = form.selection(by, max_days=queries.MAX_DAYS)
-    known = form.known()
+    parameters = form.known()
     context: dict[str, Any] = {
         "form": form,
         "of": of,
-        "one": ONE[of],
-        "ofs": _ofs(of, known),
-        "here": reverse("report_utilization"),
+        "worker_label": SINGULAR_LABELS[of],
+        "kind_choices": _kind_choices(of, parameters),
+        "clear_url": reverse("report_utilization"),
     }
-    context["back"] = f"{reverse('reports')}?{spelled(known)}"
+    context["back"] = f"{reverse('reports')}?{spelled(parameters)}"
     if selection is None:
         return render(request, "reports/utilization.html", context)
     context["as_of"] = freshness.rides_known_until()
-    found = queries.by_worker(by=by, selection=selection, of=of)
-    names = _names(of, [one.id for one in found], by)
-    asked = {**known, "of": of}
+    workers = queries.by_worker(by=by, selection=selection, of=of)
+    names = _names(of, [row.id for row in workers], by)
+    query = {**parameters, "of": of}
     context["selection"] = selection
     context["rows"] = [
         {
-            "name": names[one.id],
-            "url": f"{reverse('report_worker', args=[of, one.id])}?{spelled(known)}",
-            **_amounts(one.work),
-            "last": one.last_date if one.work else None,
-            "day": _day_url(by, of, one.id, one.last_date) if one.work else "",
+            "name": names[row.id],
+            "url": f"{reverse('report_worker', args=[of, row.id])}?{spelled(parameters)}",
+            **_amounts(row.work),
+            "last": row.last_date if row.work else None,
+            "day": _day_url(by, of, row.id, row.last_date) if row.work else "",
         }
-        for one in found
+        for row in workers
     ]
-    if report_pdf.asked(request):
+    if report_pdf.is_requested(request):
         return report_pdf.report(
             request, "utilization", context, name=f"work-{of}", at=at, details={"figures": [f"work of {of}s"]}
         )
-    context["file"] = f"{reverse('report_utilization_file')}?{spelled(asked)}"
-    return render(request, "reports/utilization.html", {**context, "pdf": report_pdf.address(spelled(asked))})
+    context["file"] = f"{reverse('report_utilization_file')}?{spelled(query)}"
+    return render(request, "reports/utilization.html", {**context, "pdf": report_pdf.address(spelled(query))})
 
 
 @require_safe
 @require_scope(Scope.REPORTS_READ)
 def utilization_file(request: HttpRequest) -> HttpResponse:
     """Download the table as CSV, with unrounded numbers as in the API; recorded in the audit trail."""
-    by, at, of = principal_of(request), timezone.now(), _of(request)
+    by, at, of = principal_of(request), timezone.now(), _kind(request)
     form = cast(WorkFilter, filters(by, at=at, form=WorkFilter)(request.GET))
     selection = form.selection(by, max_days=queries.MAX_DAYS)
     if selection is None:
         return redirect(f"{reverse('report_utilization')}?{request.GET.urlencode()}")
-    found = queries.by_worker(by=by, selection=selection, of=of)
-    names = _names(of, [one.id for one in found], by)
+    workers = queries.by_worker(by=by, selection=selection, of=of)
+    names = _names(of, [row.id for row in workers], by)
     heads = [
-        ONE[of], _("Rides"), _("Minutes busy"), _("Minutes on board"), _("Minutes on shift"), _("Miles"),
+        SINGULAR_LABELS[of], _("Rides"), _("Minutes busy"), _("Minutes on board"), _("Minutes on shift"), _("Miles"),
         _("Share of the shift"), _("Last day"),
     ]  # fmt: skip
     return exported(
         request,
         f"report-work-{of}-{selection.first}-{selection.last}",
-        [heads, *([names[one.id], *_file_row(one)] for one in found)],
+        [heads, *([names[row.id], *_file_row(row)] for row in workers)],
         action="reports.export",
         subject_type="report",
         at=at,
@@ -124,26 +124,26 @@ def worker(request: HttpRequest, of: str, worker_id: UUID) -> HttpResponse:
     if selection is None:
         return render(request, "reports/utilization_days.html", context)
     context["as_of"] = freshness.rides_known_until()
-    found = queries.by_day(by=by, selection=selection, of=of, worker_id=worker_id)
-    if not found:
+    days = queries.by_day(by=by, selection=selection, of=of, worker_id=worker_id)
+    if not days:
         raise Http404
     context |= {
         "selection": selection,
         "name": _names(of, [worker_id], by)[worker_id],
         "rows": [
-            {"date": one.date, **_amounts(one.work), "day": _day_url(by, of, worker_id, one.date)} for one in found
+            {"date": day.date, **_amounts(day.work), "day": _day_url(by, of, worker_id, day.date)} for day in days
         ],
     }
     return render(request, "reports/utilization_days.html", context)
 
 
-def _of(request: HttpRequest) -> str:
-    asked = request.GET.get("of", "")
-    return asked if asked in WORKERS else WORKERS[0]
+def _kind(request: HttpRequest) -> str:
+    kind = request.GET.get("of", "")
+    return kind if kind in WORKERS else WORKERS[0]
 
 
-def _ofs(of: str, known: Mapping[str, str]) -> list[tuple[str | Promise, str, bool]]:
-    return [(label, f"?{spelled({**known, 'of': one})}", one == of) for one, label in OF.items()]
+def _kind_choices(of: str, parameters: Mapping[str, str]) -> list[tuple[str | Promise, str, bool]]:
+    return [(label, f"?{spelled({**parameters, 'of': kind})}", kind == of) for kind, label in PLURAL_LABELS.items()]
 
 
 def _names(of: str, ids: Iterable[UUID], by: Principal) -> dict[UUID, str]:
@@ -153,12 +153,12 @@ def _names(of: str, ids: Iterable[UUID], by: Principal) -> dict[UUID, str]:
     ids.
     """
     if by.phi <= Phi.NONE and not by.has_scope(Scope.DRIVERS_READ):
-        return {one: unnamed(one) for one in ids}
+        return {worker_id: unnamed(worker_id) for worker_id in ids}
     if of == "driver":
         drivers = Driver.objects.using(alias()).select_related("default_vehicle").filter(pk__in=ids)
-        return {one.pk: driver_name(one, by) for one in drivers}
+        return {driver.pk: driver_name(driver, by) for driver in drivers}
     vehicles = Vehicle.objects.using(alias()).filter(pk__in=ids)
-    return {one.pk: f"{one.unit_number}, {one.license_plate}" for one in vehicles}
+    return {vehicle.pk: f"{vehicle.unit_number}, {vehicle.license_plate}" for vehicle in vehicles}
 
 
 def _day_url(by: Principal, of: str, worker_id: UUID, day: date) -> str:

@@ -32,7 +32,7 @@ class DrillDownUrls:
             "type": ",".join(query.get("type", ())),
         }
 
-    def whole(self) -> "RowUrls":
+    def for_selection(self) -> "RowUrls":
         """Return the links of values of the whole selection."""
         return self._row({})
 
@@ -43,9 +43,9 @@ class DrillDownUrls:
     def before(self) -> "RowUrls":
         return self._row({}, before=True)
 
-    def bucket(self, along: str, key: tuple[Any, ...], facility_id: object = None) -> "RowUrls":
+    def bucket(self, bucket_by: str, key: tuple[Any, ...], facility_id: object = None) -> "RowUrls":
         """Return the links of values of one bucket of a trend, of all facilities or of one."""
-        selected = bucket_filter(along, key, first=self._first, last=self._last)
+        selected = bucket_filter(bucket_by, key, first=self._first, last=self._last)
         if selected is None:
             return RowUrls(None)
         return self._row(selected | ({} if facility_id is None else {"facility": facility_id}))
@@ -74,7 +74,7 @@ class RowUrls:
     def of_part(self, figure: Figure, name: str) -> str | None:
         """Return the link of a part of a value."""
         part = figure.parts[name]
-        return None if part.suppressed or (whole := self.of(figure)) is None else f"{whole}&part={name}"
+        return None if part.suppressed or (url := self.of(figure)) is None else f"{url}&part={name}"
 
     def of_count(self, count: Count, amount: int | None) -> str | None:
         """Return the link of a count of rides, or of the exceptions of rides; None if it is 0 or hidden."""

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from apps.reporting.models import Basis
 from apps.reporting.queries.drill_down import DIMENSIONS
-from apps.reporting.queries.reports import BY
+from apps.reporting.queries.reports import BUCKET_GROUPINGS
 from apps.reporting.rules.kpis import KPI_BY_KEY
 from apps.rides.rules.draft import ServiceType
 from lib.api import fields
@@ -16,7 +16,7 @@ _KEYS: Final = [(key, key) for key in KPI_BY_KEY]
 
 def _basis() -> Any:
     return fields.Choice(
-        choices=[(one.value, one.value) for one in (Basis.CLOSED, Basis.LIVE)],
+        choices=[(basis.value, basis.value) for basis in (Basis.CLOSED, Basis.LIVE)],
         default=Basis.CLOSED.value,
         help_text="Closed days as they were closed, or as they are now; restatements name what differs.",
     )
@@ -78,7 +78,7 @@ class TrendQuery(PeriodQuery):
     """Which figures, and along what."""
 
     kpi = fields.List(child=fields.Choice(choices=_KEYS), max_length=10, help_text="Keys of kpis, up to 10.")
-    by = fields.Choice(choices=[(one, one) for one in BY], default="day")
+    by = fields.Choice(choices=[(bucket, bucket) for bucket in BUCKET_GROUPINGS], default="day")
     each = fields.Choice(
         choices=[("facility", "facility")],
         required=False,
@@ -89,7 +89,9 @@ class TrendQuery(PeriodQuery):
 class BreakdownQuery(PeriodQuery):
     """Of what to count the words."""
 
-    dimension = fields.Choice(choices=[(one, one) for one in ("reason", "fault", "exception_type")], default="reason")
+    dimension = fields.Choice(
+        choices=[(name, name) for name in ("reason", "fault", "exception_type")], default="reason"
+    )
 
 
 class UtilizationQuery(PeriodQuery):
@@ -106,12 +108,12 @@ class RidesQuery(_FromTo, PageQuery):
         choices=_KEYS, required=False, help_text="Lists the rides behind a KPI; otherwise set `dimension`."
     )
     counted = fields.Choice(
-        choices=[(one, one) for one in ("numerator", "denominator", "excluded")], default="denominator"
+        choices=[(value, value) for value in ("numerator", "denominator", "excluded")], default="denominator"
     )
     reason = fields.Text(required=False, max_length=60, help_text="A key of `excluded`, with counted=excluded.")
     part = fields.Text(required=False, max_length=60, help_text="A key of `parts`, to look behind that one.")
     dimension = fields.Choice(
-        choices=[(one, one) for one in DIMENSIONS],
+        choices=[(value, value) for value in DIMENSIONS],
         required=False,
         help_text="Lists the rides behind a count; `category` and `code` say which count.",
     )
@@ -124,5 +126,5 @@ class RidesQuery(_FromTo, PageQuery):
     type = _service_types()
     weekday = fields.Integer(required=False, min_value=1, max_value=7, help_text="Monday 1.")
     hour = fields.Integer(required=False, min_value=0, max_value=23, help_text="Local hour of the pickup.")
-    pattern = fields.Choice(choices=[(one, one) for one in ("mwf", "tts", "other")], required=False)
-    shift = fields.Choice(choices=[(one, one) for one in ("first", "second", "third")], required=False)
+    pattern = fields.Choice(choices=[(value, value) for value in ("mwf", "tts", "other")], required=False)
+    shift = fields.Choice(choices=[(value, value) for value in ("first", "second", "third")], required=False)

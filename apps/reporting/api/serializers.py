@@ -28,8 +28,8 @@ def _instant(moment: datetime | None) -> str | None:
     return None if moment is None else instant_text(moment)
 
 
-def _id(one: UUID | None) -> str | None:
-    return None if one is None else str(one)
+def _id(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
 
 
 class FigureOut(OutShape):
@@ -65,11 +65,11 @@ class FigureOut(OutShape):
 
 def figure_json(figure: Figure, progress: Progress, urls: RowUrls) -> dict[str, Any]:
     """Write one figure, alike in every answer."""
-    told = as_json(figure)
-    parts = {name: {**part, "rides": urls.of_part(figure, name)} for name, part in told["parts"].items()}
+    values = as_json(figure)
+    parts = {name: {**part, "rides": urls.of_part(figure, name)} for name, part in values["parts"].items()}
     return {
         "key": figure.kpi.key,
-        **told,
+        **values,
         "parts": parts,
         "rides": urls.of(figure),
         "definitionVersion": figure.kpi.version,
@@ -100,20 +100,20 @@ class RestatementOut(OutShape):
     ride_ids = fields.List(child=fields.Uuid())
 
 
-def _restated(found: list[Restated]) -> list[dict[str, Any]]:
+def _restated(restatements: list[Restated]) -> list[dict[str, Any]]:
     return [
         {
-            "serviceDate": one.service_date.isoformat(),
-            "facilityId": _id(one.facility_id),
+            "serviceDate": restated.service_date.isoformat(),
+            "facilityId": _id(restated.facility_id),
             "changes": [
                 {"measure": change.measure, "closed": change.closed, "current": change.current}
-                for change in one.changes
+                for change in restated.changes
             ],
-            "at": _instant(one.at),
-            "eventIds": [str(event) for event in one.event_ids],
-            "rideIds": [str(ride) for ride in one.ride_ids],
+            "at": _instant(restated.at),
+            "eventIds": [str(event) for event in restated.event_ids],
+            "rideIds": [str(ride) for ride in restated.ride_ids],
         }
-        for one in found
+        for restated in restatements
     ]
 
 
@@ -147,12 +147,12 @@ class CategoryCountOut(OutShape):
 def counted_json(dimension: str, counts: list[CategoryCount], urls: RowUrls) -> list[dict[str, Any]]:
     return [
         {
-            "category": one.category,
-            "code": one.code,
-            "amount": one.amount,
-            "rides": urls.of_count(Count(dimension, one.category, one.code), one.amount),
+            "category": count.category,
+            "code": count.code,
+            "amount": count.amount,
+            "rides": urls.of_count(Count(dimension, count.category, count.code), count.amount),
         }
-        for one in counts
+        for count in counts
     ]
 
 
@@ -179,7 +179,7 @@ class SummaryOut(OutShape):
     progress = ProgressOut()
 
     def to_representation(self, summary: Summary) -> dict[str, Any]:
-        urls: RowUrls = self.context["drill_down_urls"].whole()
+        urls: RowUrls = self.context["drill_down_urls"].for_selection()
         return {
             "statuses": dict(summary.statuses),
             "statusRides": {
@@ -220,7 +220,7 @@ class FacilityKpisOut(OutShape):
         links: DrillDownUrls = self.context["drill_down_urls"]
         return {
             "data": [self._row(row, report.progress, links) for row in report.rows],
-            "total": _figures(report.total, report.progress, links.whole()),
+            "total": _figures(report.total, report.progress, links.for_selection()),
             "totalBefore": _figures(report.total_before, report.progress, links.before()),
             "restatements": _restated(report.restatements),
             "progress": _progress(report.progress),
@@ -294,9 +294,9 @@ class BreakdownOut(OutShape):
     data = CategoryCountOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
     progress = ProgressOut()
 
-    def to_representation(self, found: tuple[str, list[CategoryCount], Progress]) -> dict[str, Any]:
-        dimension, counts, progress = found
-        urls = self.context["drill_down_urls"].whole()
+    def to_representation(self, answer: tuple[str, list[CategoryCount], Progress]) -> dict[str, Any]:
+        dimension, counts, progress = answer
+        urls = self.context["drill_down_urls"].for_selection()
         return {
             "dimension": dimension,
             "data": counted_json(dimension, counts, urls),

@@ -100,14 +100,14 @@ class ReportViewSet(ApiViewSet):
     def trends(self, request: Request) -> Response:
         """Follow figures over time, or by hours of the week, dialysis, facility, provider, or service type."""
         definitions = [KPI_BY_KEY[key] for key in self.query["kpi"]]
-        found = trends(
+        trend = trends(
             by=self.principal,
             selection=self._period(),
             kpis=definitions,
-            along=self.query["by"],
+            bucket_by=self.query["by"],
             each="each" in self.query,
         )
-        return self.answer(found)
+        return self.answer(trend)
 
     def breakdown(self, request: Request) -> Response:
         """Count why rides ended, whose doing it was, or which exceptions there were."""
@@ -123,8 +123,8 @@ class ReportViewSet(ApiViewSet):
         of = self.query["of"]
         selection = self._period(max_days=utilization.MAX_DAYS)
         as_of = freshness.rides_known_until()
-        found = utilization.by_worker(by=self.principal, selection=selection, of=of)
-        return self.answer({"of": of, "data": found, "as_of": as_of})
+        rows = utilization.by_worker(by=self.principal, selection=selection, of=of)
+        return self.answer({"of": of, "data": rows, "as_of": as_of})
 
     def definitions(self, request: Request) -> Response:
         """List the figures: what each one asks, which rides it counts, and what it leaves out."""
@@ -137,48 +137,48 @@ class ReportViewSet(ApiViewSet):
         level where fewer than five rides are behind it, or would be told apart by it.
         """
         limit = min(self.query["limit"], MAX_LIMIT)
-        asked = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
-        bound = digest_of(["reports/rides", asked, reach(self.principal)])
+        parameters = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
+        bound = digest_of(["reports/rides", parameters, reach(self.principal)])
         cursor = self.query.get("cursor")
-        names, told, count = self._sought()
+        measures, numerator, count = self._drill_down_target()
         as_of = freshness.rides_known_until()
-        found = drill_down.rides_behind(
+        result = drill_down.rides_behind(
             by=self.principal,
             selection=self._period(max_days=drill_down.MAX_DAYS),
-            measures=names,
-            numerator=told,
+            measures=measures,
+            numerator=numerator,
             count=count,
             after=tuple(open_cursor(cursor, bound=bound, parts=2)) if cursor else None,
             limit=limit,
             bucket={name: self.query[name] for name in drill_down.BUCKET_FILTERS if name in self.query},
         )
-        last = found.rows[-1] if found.has_more else None
+        last = result.rows[-1] if result.has_more else None
         following = seal_cursor([last.pickup_at, last.ride_id], bound=bound) if last else None
-        page = {"limit": limit, "hasMore": found.has_more, "nextCursor": following, "suppressed": found.suppressed}
-        shown = DrillDownRideOut(found.rows, many=True, context=self.get_serializer_context()).data
+        page = {"limit": limit, "hasMore": result.has_more, "nextCursor": following, "suppressed": result.suppressed}
+        rows = DrillDownRideOut(result.rows, many=True, context=self.get_serializer_context()).data
         headers = {"Data-As-Of": instant_text(as_of)} if as_of else {}
-        return Response({"data": shown, "page": page}, headers=headers)
+        return Response({"data": rows, "page": page}, headers=headers)
 
-    def _sought(self) -> tuple[Names, Names, drill_down.Count | None]:
+    def _drill_down_target(self) -> tuple[Names, Names, drill_down.Count | None]:
         """Read which rides are asked for: by which measures, which of a numerator are told besides, or of which count.
 
         Raises:
             InvalidInput: neither a figure is named nor a count, or both, or one that is none.
         """
-        asked = self.query
-        if "dimension" not in asked:
-            if "kpi" not in asked:
+        query = self.query
+        if "dimension" not in query:
+            if "kpi" not in query:
                 raise InvalidInput("kpi", _("kpi or dimension is required."), detail_code="required")
             for name in ("category", "code"):
-                if name in asked:
+                if name in query:
                     raise InvalidInput(name, _("%(field)s requires dimension."))
-            kpi, part = KPI_BY_KEY[asked["kpi"]], asked.get("part")
-            names = drill_down.measures_behind(kpi, asked["counted"], asked.get("reason"), part)
+            kpi, part = KPI_BY_KEY[query["kpi"]], query.get("part")
+            names = drill_down.measures_behind(kpi, query["counted"], query.get("reason"), part)
             return names, drill_down.numerator_of(kpi, part), None
         for name in ("kpi", "reason", "part"):
-            if name in asked:
+            if name in query:
                 raise InvalidInput(name, _("%(field)s cannot be combined with dimension."))
-        return (), (), drill_down.count_of(asked["dimension"], asked.get("category"), asked.get("code"))
+        return (), (), drill_down.count_of(query["dimension"], query.get("category"), query.get("code"))
 
     def _period(self, *, max_days: int = MAX_DAYS) -> Selection:
         return self._selection(self.query["first"], self.query["last"], max_days=max_days)

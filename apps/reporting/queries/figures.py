@@ -59,8 +59,8 @@ def _quantiles_of(kpis: Sequence[Kpi], sums: Sums) -> dict[tuple[str, float], fl
             by_measure.setdefault(kpi.numerator[0], []).append(kpi.quantile)
     return {
         (measure, quantile): value
-        for measure, wanted in by_measure.items()
-        for quantile, value in zip(wanted, quantiles(sums[measure], wanted), strict=True)
+        for measure, levels in by_measure.items()
+        for quantile, value in zip(levels, quantiles(sums[measure], levels), strict=True)
     }
 
 
@@ -153,7 +153,7 @@ def hidden(figure: Figure) -> Figure:
 
 
 def visible_beside_total(
-    by: Principal, rows: Sequence[Mapping[str, Figure]], whole: Mapping[str, Figure]
+    by: Principal, rows: Sequence[Mapping[str, Figure]], full_total: Mapping[str, Figure]
 ) -> tuple[list[dict[str, Figure]], dict[str, Figure]]:
     """Hide values of rows that add up to a total; return the visible rows and the visible total.
 
@@ -161,21 +161,23 @@ def visible_beside_total(
     rows.  Then the smallest visible row is hidden, too, and so on; if no row is left, the total.
     """
     if by.phi > Phi.NONE:
-        return [dict(row) for row in rows], dict(whole)
+        return [dict(row) for row in rows], dict(full_total)
     visible = [{key: visible_to_caller(by, figure) for key, figure in row.items()} for row in rows]
-    total = {key: visible_to_caller(by, figure) for key, figure in whole.items()}
-    for key in whole:
-        while _follows(key, rows, visible, total):
-            others = [index for index, row in enumerate(visible) if not row[key].suppressed and row[key].denominator]
-            if others:
-                smallest = min(others, key=lambda index: rows[index][key].denominator or 0)
+    total = {key: visible_to_caller(by, figure) for key, figure in full_total.items()}
+    for key in full_total:
+        while _is_derivable(key, rows, visible, total):
+            candidates = [
+                index for index, row in enumerate(visible) if not row[key].suppressed and row[key].denominator
+            ]
+            if candidates:
+                smallest = min(candidates, key=lambda index: rows[index][key].denominator or 0)
                 visible[smallest][key] = hidden(visible[smallest][key])
             else:
                 total[key] = hidden(total[key])
     return visible, total
 
 
-def _follows(
+def _is_derivable(
     key: str,
     rows: Sequence[Mapping[str, Figure]],
     visible: Sequence[Mapping[str, Figure]],
@@ -194,7 +196,7 @@ def visible_counts(by: Principal, amounts: Mapping[Any, int]) -> dict[Any, int |
     if by.phi > Phi.NONE:
         return dict(amounts)
     small = {key for key, count in amounts.items() if is_small(count)}
-    others = sorted((key for key, count in amounts.items() if key not in small and count), key=amounts.__getitem__)
-    while small and others and (len(small) == 1 or is_small(sum(amounts[key] for key in small))):
-        small.add(others.pop(0))
+    candidates = sorted((key for key, count in amounts.items() if key not in small and count), key=amounts.__getitem__)
+    while small and candidates and (len(small) == 1 or is_small(sum(amounts[key] for key in small))):
+        small.add(candidates.pop(0))
     return {key: None if key in small else count for key, count in amounts.items()}

@@ -58,13 +58,18 @@ def facility_kpis(
     progress = freshness.progress()
     rows, total = _by_facility(by, selection, kpis)
     before, total_before = _by_facility(by, selection.before(), kpis) if compared else ({}, {})
-    empty = _nothing(kpis)
+    empty = _empty_figures(kpis)
     names = _names(Facility, rows)
     return FacilityReport(
         rows=sorted(
             (
-                FacilityRow(one, names.get(one, "") if one else "", figures, before.get(one, empty if compared else {}))
-                for one, figures in rows.items()
+                FacilityRow(
+                    facility_id,
+                    names.get(facility_id, "") if facility_id else "",
+                    figures,
+                    before.get(facility_id, empty if compared else {}),
+                )
+                for facility_id, figures in rows.items()
             ),
             key=lambda row: (row.facility_id is None, row.name, str(row.facility_id)),
         ),
@@ -78,17 +83,17 @@ def facility_kpis(
 def _by_facility(
     by: Principal, selection: Selection, kpis: Sequence[Kpi]
 ) -> tuple[dict[UUID | None, dict[str, Figure]], dict[str, Figure]]:
-    found = sums(selection, measures_of(kpis), by=("facility",))
-    return _shown(by, {facility: row for (facility,), row in found.items()}, kpis)
+    sums_by_group = sums(selection, measures_of(kpis), by=("facility",))
+    return _visible_by_facility(by, {facility: row for (facility,), row in sums_by_group.items()}, kpis)
 
 
-def _shown(
-    by: Principal, found: Mapping[UUID | None, Sums], kpis: Sequence[Kpi]
+def _visible_by_facility(
+    by: Principal, sums_by_facility: Mapping[UUID | None, Sums], kpis: Sequence[Kpi]
 ) -> tuple[dict[UUID | None, dict[str, Figure]], dict[str, Figure]]:
-    rows = [figures_of(kpis, one) for one in found.values()]
-    whole = figures_of(kpis, _added(list(found.values()), measures_of(kpis)))
-    shown, total = visible_beside_total(by, rows, whole)
-    return dict(zip(found, shown, strict=True)), total
+    rows = [figures_of(kpis, row) for row in sums_by_facility.values()]
+    full_total = figures_of(kpis, _added(list(sums_by_facility.values()), measures_of(kpis)))
+    visible, total = visible_beside_total(by, rows, full_total)
+    return dict(zip(sums_by_facility, visible, strict=True)), total
 
 
 def figures_by_facility(
@@ -102,9 +107,9 @@ def figures_by_facility(
     if step is None:
         yield None, _by_facility(by, selection, kpis)[0]
         return
-    found = sums(selection, measures_of(kpis), by=(step, "facility"))
-    for first, keys in groupby(found, key=itemgetter(0)):
-        yield first, _shown(by, {key[1]: found[key] for key in keys}, kpis)[0]
+    sums_by_group = sums(selection, measures_of(kpis), by=(step, "facility"))
+    for first, keys in groupby(sums_by_group, key=itemgetter(0)):
+        yield first, _visible_by_facility(by, {key[1]: sums_by_group[key] for key in keys}, kpis)[0]
 
 
 def _added(rows: Sequence[Sums], names: Collection[str]) -> dict[str, Any]:
@@ -116,16 +121,16 @@ def _added(rows: Sequence[Sums], names: Collection[str]) -> dict[str, Any]:
     return added
 
 
-def _nothing(kpis: Sequence[Kpi]) -> dict[str, Figure]:
+def _empty_figures(kpis: Sequence[Kpi]) -> dict[str, Figure]:
     return figures_of(kpis, _added([], measures_of(kpis)))
 
 
 def measures_of(kpis: Sequence[Kpi]) -> frozenset[str]:
-    return frozenset(name for one in kpis for name in one.measures)
+    return frozenset(name for kpi in kpis for name in kpi.measures)
 
 
 # The buckets of trends, and the groupings of rollup rows that each needs.
-BY: Final[Mapping[str, tuple[str, ...]]] = {
+BUCKET_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "day": ("day",),
     "week": ("week",),
     "month": ("month",),
@@ -141,7 +146,7 @@ BY: Final[Mapping[str, tuple[str, ...]]] = {
 MIN_LINES: Final = 2
 MAX_LINES: Final = 6
 NO_NAMES: Final[Names] = {}
-_NAMED: Final[Mapping[str, type[Facility | TransportProvider]]] = {
+_NAMED_BUCKETS: Final[Mapping[str, type[Facility | TransportProvider]]] = {
     "facility": Facility,
     "provider": TransportProvider,
 }
@@ -149,7 +154,7 @@ _NAMED: Final[Mapping[str, type[Facility | TransportProvider]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Values of one bucket, such as a week; `key` holds the values of its groupings in `BY`, in the same order."""
+    """Values of one bucket, such as a week.  `key` holds the values of its `BUCKET_GROUPINGS`, in the same order."""
 
     key: tuple[Any, ...]
     figures: Figures
@@ -176,11 +181,11 @@ class Trend:
     lines: list[TrendLine] = field(default_factory=list)
 
 
-def trends(*, by: Principal, selection: Selection, kpis: Sequence[Kpi], along: str, each: bool = False) -> Trend:
-    """Return the values of each bucket of the period with rides; `along` is a key of `BY`.  Three or four queries.
+def trends(*, by: Principal, selection: Selection, kpis: Sequence[Kpi], bucket_by: str, each: bool = False) -> Trend:
+    """Return the values of each bucket of the period with rides.  Three or four queries.
 
-    `each` adds a line for each selected facility.  Facilities and providers are sorted by name; rides without one are
-    last.
+    `bucket_by` is a key of `BUCKET_GROUPINGS`.  `each` adds a line for each selected facility.  Facilities and
+    providers are sorted by name; rides without one are last.
 
     Raises:
         InvalidInput: rollups do not have these buckets for the selection (`Selection.grain`), or `each` is not
@@ -188,41 +193,45 @@ def trends(*, by: Principal, selection: Selection, kpis: Sequence[Kpi], along: s
     """
     progress = freshness.progress()
     if each:
-        points, lines = _facility_lines(by, selection, kpis, along)
-        return Trend(along, points, restatements(by=by, selection=selection), progress, lines=lines)
+        points, lines = _facility_lines(by, selection, kpis, bucket_by)
+        return Trend(bucket_by, points, restatements(by=by, selection=selection), progress, lines=lines)
     names = measures_of(kpis)
-    found = sums(selection, names, by=BY[along])
-    shown, _total = _beside_total(by, list(found.values()), kpis)
-    points = [Point(key, figures) for key, figures in zip(found, shown, strict=True)]
-    names_by_id = _names(_NAMED[along], [point.key[0] for point in points]) if along in _NAMED else NO_NAMES
-    if along in _NAMED:
+    sums_by_group = sums(selection, names, by=BUCKET_GROUPINGS[bucket_by])
+    visible, _total = _beside_total(by, list(sums_by_group.values()), kpis)
+    points = [Point(key, figures) for key, figures in zip(sums_by_group, visible, strict=True)]
+    names_by_id = (
+        _names(_NAMED_BUCKETS[bucket_by], [point.key[0] for point in points])
+        if bucket_by in _NAMED_BUCKETS
+        else NO_NAMES
+    )
+    if bucket_by in _NAMED_BUCKETS:
         points.sort(key=lambda point: (point.key[0] is None, names_by_id.get(point.key[0], ""), str(point.key[0])))
-    return Trend(along, points, restatements(by=by, selection=selection), progress, names_by_id)
+    return Trend(bucket_by, points, restatements(by=by, selection=selection), progress, names_by_id)
 
 
 def _facility_lines(
-    by: Principal, selection: Selection, kpis: Sequence[Kpi], along: str
+    by: Principal, selection: Selection, kpis: Sequence[Kpi], bucket_by: str
 ) -> tuple[list[Point], list[TrendLine]]:
     """Return the points of all selected facilities together, and a line for each.
 
     A value that is hidden in the total of a bucket is hidden for each facility there, because they add up to it.
     """
     ids = selection.facility_ids
-    if ids is None or not MIN_LINES <= len(ids) <= MAX_LINES or along not in TIMES:
+    if ids is None or not MIN_LINES <= len(ids) <= MAX_LINES or bucket_by not in TIMES:
         raise InvalidInput("each", _("Select two to six facilities to compare them by day, week or month."))
     buckets: dict[tuple[Any, ...], dict[UUID, Sums]] = defaultdict(dict)
-    for place, row in sums(selection, measures_of(kpis), by=("facility", *BY[along])).items():
-        buckets[place[1:]][place[0]] = row
+    for group, row in sums(selection, measures_of(kpis), by=("facility", *BUCKET_GROUPINGS[bucket_by])).items():
+        buckets[group[1:]][group[0]] = row
     keys = sorted(buckets)
-    wholes = [_added(list(buckets[key].values()), measures_of(kpis)) for key in keys]
-    together, _total = _beside_total(by, wholes, kpis)
+    totals = [_added(list(buckets[key].values()), measures_of(kpis)) for key in keys]
+    visible_totals, _total = _beside_total(by, totals, kpis)
     points: list[Point] = []
     lines: dict[UUID, list[Point]] = {facility: [] for facility in ids}
-    for key, whole in zip(keys, together, strict=True):
-        rows, _whole = _beside_total(by, list(buckets[key].values()), kpis)
-        points.append(Point(key, whole))
+    for key, total in zip(keys, visible_totals, strict=True):
+        rows, _row_total = _beside_total(by, list(buckets[key].values()), kpis)
+        points.append(Point(key, total))
         for facility, row in zip(buckets[key], rows, strict=True):
-            figures = {name: hidden(one) if whole[name].suppressed else one for name, one in row.items()}
+            figures = {name: hidden(figure) if total[name].suppressed else figure for name, figure in row.items()}
             lines[facility].append(Point(key, figures))
     names = _names(Facility, ids)
     by_name = sorted(ids, key=lambda facility: (names.get(facility, ""), facility))
@@ -240,5 +249,5 @@ def _beside_total(
 
 
 def _names(model: type[Facility | TransportProvider], ids: Iterable[UUID | None]) -> Names:
-    rows = model._default_manager.using(alias()).filter(pk__in=[one for one in ids if one])
+    rows = model._default_manager.using(alias()).filter(pk__in=[pk for pk in ids if pk])
     return dict(rows.values_list("pk", "name"))

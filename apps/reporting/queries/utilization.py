@@ -108,11 +108,11 @@ def by_worker(*, by: Principal, selection: Selection, of: str) -> list[WorkerUti
     Shifts are cut at the ends of the period in the operator's time zone.  One query of rides: the selection has at most
     `MAX_DAYS`.  Hidden rows come last, by id: their position would reveal how busy they were.
     """
-    found = _read(_BY_WORKER, selection, of, {})
-    visible = _visible(by, found)
+    records = _read(_BY_WORKER, selection, of, {})
+    visible = _visible(by, records)
     rows = [
         WorkerUtilization(worker, last, _work(values, selection) if visible[worker] is not None else None)
-        for worker, last, *values in found
+        for worker, last, *values in records
     ]
     return sorted(rows, key=lambda row: (row.work is None, "" if row.work else str(row.id)))
 
@@ -122,17 +122,17 @@ def by_day(*, by: Principal, selection: Selection, of: str, worker_id: UUID) -> 
 
     One query.  A shift over midnight counts on both days.
     """
-    found = _read(_BY_DAY, selection, of, {"worker": worker_id})
-    visible = _visible(by, found)
+    records = _read(_BY_DAY, selection, of, {"worker": worker_id})
+    visible = _visible(by, records)
     return [
         DayUtilization(day, _work(values, selection) if visible[day] is not None else None)
-        for day, _day, *values in found
+        for day, _day, *values in records
     ]
 
 
 def _visible(by: Principal, rows: list[tuple[Any, ...]]) -> Mapping[Any, int | None]:
     """Hide rows with few rides by the rules of `visible_counts`."""
-    return visible_counts(by, {key: rides for key, _last, rides, *_others in rows})
+    return visible_counts(by, {key: rides for key, _last, rides, *_rest in rows})
 
 
 def _work(values: list[Any], selection: Selection) -> Work:

@@ -56,7 +56,7 @@ _ACCEPTED: Final = """
     LEFT JOIN LATERAL (
         SELECT min(coalesce(responded_at, offered_at)) AS accepted_at FROM rides_assignment
         WHERE ride_id = r.id AND status IN ('accepted', 'released', 'superseded', 'completed')
-    ) taken ON true
+    ) accepted ON true
 """
 _LOCATED: Final = f"""
     LEFT JOIN LATERAL (
@@ -103,10 +103,10 @@ def facts_of(rides: str) -> str:
             r.pickup_at, CASE WHEN r.will_call THEN r.promised_pickup_by ELSE r.pickup_at END AS due_at,
             r.promised_pickup_by AS promised_at, r.arrived_pickup_at AS arrived_at, r.boarded_at,
             r.arrived_dropoff_at AS delivered_at, r.appointment_at, r.ready_at, r.requested_at,
-            CASE WHEN r.will_call THEN r.ready_at ELSE r.scheduled_at END AS wanted_at,
+            CASE WHEN r.will_call THEN r.ready_at ELSE r.scheduled_at END AS waiting_since,
             (r.discharge->>'dischargeOrderAt')::timestamptz AS ordered_at, r.status_changed_at AS ended_at,
             r.onboard_minutes, r.estimated_minutes AS direct_minutes, r.missing_documents = '{{}}' AS documented,
-            taken.accepted_at, coalesce(device.located, false) AS located, trouble.alerts, trouble.ack_minutes,
+            accepted.accepted_at, coalesce(device.located, false) AS located, trouble.alerts, trouble.ack_minutes,
             trouble.resolve_minutes, coalesce(trouble.incident, false)
                 OR coalesce(own.parent_code, r.reason_code) IN {quoted(INCIDENT_REASONS)} AS incident
         FROM ({rides}) r {_REASON} {_ACCEPTED} {_LOCATED} {_EXCEPTIONS}

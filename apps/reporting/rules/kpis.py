@@ -116,19 +116,19 @@ def pair_of(key: str, measure: str, *, excluded: Mapping[str, Names]) -> tuple[K
     )
 
 
-_WILL_CALL_LEFT: Final = {
+_WILL_CALL_EXCLUSIONS: Final = {
     **LEFT_OUT,
     "not_will_call": ("not_will_call",),
     "not_released": ("will_call_not_released",),
     "not_reached": ("will_call_not_reached",),
 }
-_DISCHARGE_LEFT: Final = {
+_DISCHARGE_EXCLUSIONS: Final = {
     **LEFT_OUT,
     "not_discharge": ("not_discharge",),
     "not_released": ("discharge_not_released",),
     "not_boarded": ("discharge_not_boarded",),
 }
-_NOT_TO_CHAIR: Final = {**LEFT_OUT, "not_to_dialysis": ("not_to_chair",)}
+_CHAIR_EXCLUSIONS: Final = {**LEFT_OUT, "not_to_dialysis": ("not_to_chair",)}
 
 ALL_KPIS: Final[tuple[Kpi, ...]] = (
     Kpi(
@@ -231,27 +231,27 @@ ALL_KPIS: Final[tuple[Kpi, ...]] = (
     *pair_of(
         "willCallResponse",
         "will_call_response",
-        excluded={**_WILL_CALL_LEFT, "without_arrival": ("will_call_no_arrival",)},
+        excluded={**_WILL_CALL_EXCLUSIONS, "without_arrival": ("will_call_no_arrival",)},
     ),
     Kpi(
         key="willCallResponseOnTarget",
         unit=Unit.SHARE,
         numerator=("will_call_kept",),
         denominator=("will_call_due",),
-        excluded=_WILL_CALL_LEFT,
+        excluded=_WILL_CALL_EXCLUSIONS,
         higher_is_better=True,
     ),
     *pair_of(
         "dischargeReadyToDepart",
         "discharge_wait",
-        excluded={**_DISCHARGE_LEFT, "without_boarding": ("discharge_no_boarding",)},
+        excluded={**_DISCHARGE_EXCLUSIONS, "without_boarding": ("discharge_no_boarding",)},
     ),
     Kpi(
         key="dischargeWithin60",
         unit=Unit.SHARE,
         numerator=("discharge_in_target",),
         denominator=("discharge_due",),
-        excluded=_DISCHARGE_LEFT,
+        excluded=_DISCHARGE_EXCLUSIONS,
         higher_is_better=True,
     ),
     Kpi(
@@ -259,7 +259,7 @@ ALL_KPIS: Final[tuple[Kpi, ...]] = (
         unit=Unit.SHARE,
         numerator=("discharge_in_limit",),
         denominator=("discharge_due",),
-        excluded=_DISCHARGE_LEFT,
+        excluded=_DISCHARGE_EXCLUSIONS,
         higher_is_better=True,
     ),
     quantile_of(
@@ -317,7 +317,7 @@ ALL_KPIS: Final[tuple[Kpi, ...]] = (
         unit=Unit.SHARE,
         numerator=("chair_met",),
         denominator=("chair_due",),
-        excluded={**_NOT_TO_CHAIR, "not_carried_out": ("chair_not_tried",)},
+        excluded={**_CHAIR_EXCLUSIONS, "not_carried_out": ("chair_not_tried",)},
         higher_is_better=True,
     ),
     Kpi(
@@ -325,7 +325,7 @@ ALL_KPIS: Final[tuple[Kpi, ...]] = (
         unit=Unit.PER_100,
         numerator=("treatment_at_risk",),
         denominator=("treatment_due",),
-        excluded={**_NOT_TO_CHAIR, "not_carried_out": ("treatment_not_tried",)},
+        excluded={**_CHAIR_EXCLUSIONS, "not_carried_out": ("treatment_not_tried",)},
         higher_is_better=False,
     ),
     *pair_of(

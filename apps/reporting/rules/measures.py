@@ -194,7 +194,7 @@ _COUNTS: Final = {
     "not_promised": "booked AND promised_at IS NULL",
     "without_due_time": "booked AND due_at IS NULL",
     "never_accepted": "booked AND accepted_at IS NULL",
-    "accepted_unasked": "booked AND accepted_at IS NOT NULL AND wanted_at IS NULL",
+    "accepted_unasked": "booked AND accepted_at IS NOT NULL AND waiting_since IS NULL",
     # During the ride.
     "not_boarded": "booked AND boarded_at IS NULL",
     "boarded_unseen": "booked AND boarded_at IS NOT NULL AND (arrived_at IS NULL OR due_at IS NULL)",
@@ -234,7 +234,7 @@ _VALUE: Final = {
     "lead_time": _where("booked", minutes("due_at", "requested_at")),
     # A driver who accepted before the ride was waiting took 0 minutes; `greatest` alone would turn null into 0.
     "time_to_assign": _where(
-        "booked AND accepted_at - wanted_at IS NOT NULL", f"greatest({minutes('accepted_at', 'wanted_at')}, 0)"
+        "booked AND accepted_at - waiting_since IS NOT NULL", f"greatest({minutes('accepted_at', 'waiting_since')}, 0)"
     ),
     "driver_wait": _where(
         "booked AND boarded_at IS NOT NULL AND arrived_at IS NOT NULL AND due_at IS NOT NULL",
@@ -249,13 +249,13 @@ _VALUES: Final = {
 
 MEASURES: Final = {
     name: Measure(name, kind, sql)
-    for kind, written in (
+    for kind, expressions in (
         (MeasureKind.COUNT, _COUNTS),
         (MeasureKind.SUM, _SUMS),
         (MeasureKind.VALUE, _VALUE),
         (MeasureKind.VALUES, _VALUES),
     )
-    for name, sql in written.items()
+    for name, sql in expressions.items()
 }
 PACKED: Final = frozenset(name for name, measure in MEASURES.items() if measure.is_packed)
 BYTES_OF_VALUE: Final = 4

@@ -13,21 +13,21 @@ _KEY_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def bucket_filter(along: str, key: Sequence[Any], *, first: date, last: date) -> dict[str, Any] | None:
+def bucket_filter(bucket_by: str, key: Sequence[Any], *, first: date, last: date) -> dict[str, Any] | None:
     """Return the filter for the rides of one bucket within a period, both ends included.
 
     None if no filter selects them.  Keys are `first` and `last`, "weekday" (Monday 1), "hour", "pattern", "shift",
     "facility", "provider" and "service_type".
     """
-    if along in TIMES:
-        start, end = _span(along, key[0])
+    if bucket_by in TIMES:
+        start, end = _span(bucket_by, key[0])
         return {"first": max(start, first), "last": min(end, last)}
-    if along in _BY_ID and key[0] is None:
+    if bucket_by in _BY_ID and key[0] is None:
         return None
-    return dict(zip(_KEY_PARTS.get(along, (along,)), key, strict=True))
+    return dict(zip(_KEY_PARTS.get(bucket_by, (bucket_by,)), key, strict=True))
 
 
-def _span(along: str, start: date) -> tuple[date, date]:
-    if along == "month":
+def _span(bucket_by: str, start: date) -> tuple[date, date]:
+    if bucket_by == "month":
         return start, (start + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-    return start, start + timedelta(days=6 if along == "week" else 0)
+    return start, start + timedelta(days=6 if bucket_by == "week" else 0)

@@ -50,10 +50,10 @@ _TABLES: Final = (
 )
 # Two conditions, because no index supports IS NOT DISTINCT FROM.
 _IN_FACILITY_DAYS: Final = (
-    "t.service_date = wanted.day AND t.facility_id = wanted.facility",
-    "t.service_date = wanted.day AND t.facility_id IS NULL AND wanted.facility IS NULL",
+    "t.service_date = selected.day AND t.facility_id = selected.facility",
+    "t.service_date = selected.day AND t.facility_id IS NULL AND selected.facility IS NULL",
 )
-_FACILITY_DAYS: Final = "unnest(%(dates)s::date[], %(facilities)s::uuid[]) AS wanted(day, facility)"
+_FACILITY_DAYS: Final = "unnest(%(dates)s::date[], %(facilities)s::uuid[]) AS selected(day, facility)"
 
 
 def write(facility_days: Iterable[FacilityDay], *, closed_through: date | None) -> set[FacilityDay]:
@@ -61,14 +61,14 @@ def write(facility_days: Iterable[FacilityDay], *, closed_through: date | None) 
 
     If a closed day changes, its closed rows are kept beside the live rows.
     """
-    wanted = sorted(set(facility_days), key=str)
+    ordered = sorted(set(facility_days), key=str)
     changed: set[FacilityDay] = set()
-    for start in range(0, len(wanted), BATCH):
-        batch = wanted[start : start + BATCH]
+    for start in range(0, len(ordered), BATCH):
+        batch = ordered[start : start + BATCH]
         closed = [item for item in batch if closed_through is not None and item[0] <= closed_through]
         _replace([item for item in batch if item not in closed])
         changed |= _restate(closed)
-    _add_up_days({day for day, _ in wanted})
+    _add_up_days({day for day, _ in ordered})
     return changed
 
 

@@ -35,13 +35,13 @@ _DIRECTIONS = {True: "higher is better", False: "lower is better", None: "neithe
 def figures_page() -> str:
     """Return the text of docs/figures.md."""
     contents = "".join(
-        f"- [{KPI_TEXTS[one.key].title}](#{one.key}): {KPI_TEXTS[one.key].question}\n" for one in ALL_KPIS
+        f"- [{KPI_TEXTS[kpi.key].title}](#{kpi.key}): {KPI_TEXTS[kpi.key].question}\n" for kpi in ALL_KPIS
     )
     return f"{_INTRODUCTION}{contents}" + "".join(map(_section, ALL_KPIS))
 
 
 def _section(kpi: Kpi) -> str:
-    rows = "".join(f"| {name} | {told} |\n" for name, told in _rows(kpi))
+    rows = "".join(f"| {name} | {value} |\n" for name, value in _rows(kpi))
     text = KPI_TEXTS[kpi.key]
     return f'\n## <a id="{kpi.key}"></a>{text.title}\n\n{text.question}\n\n| | |\n|---|---|\n{rows}'
 
@@ -50,8 +50,8 @@ def _rows(kpi: Kpi) -> Iterator[tuple[str, str]]:
     text = KPI_TEXTS[kpi.key]
     yield "Key", f"`{kpi.key}`, version `{kpi.version}`"
     if kpi.method is KpiMethod.QUANTILE:
-        which = "median" if kpi.quantile == 0.5 else f"{kpi.quantile:.0%} quantile"
-        yield "What is measured", f"{text.counted}; the {which}"
+        statistic = "median" if kpi.quantile == 0.5 else f"{kpi.quantile:.0%} quantile"
+        yield "What is measured", f"{text.counted}; the {statistic}"
         yield "Of", str(text.population)
     else:
         yield "Numerator", str(text.counted)
