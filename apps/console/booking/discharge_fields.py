@@ -18,14 +18,14 @@ ITEMS: Final[Mapping[str, str]] = {
     "item_" + "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key): key
     for key in ride_labels.CHECKLIST
 }
-_MORE: Final = ("entrance", "receiving_name", "receiving_phone", "receiving_by")
+_COLLAPSED: Final = ("entrance", "receiving_name", "receiving_phone", "receiving_by")
 
 
-def _of_words(words: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [("", gettext_lazy("Not said")), *words]
+def _optional(choices: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [("", gettext_lazy("Not said")), *choices]
 
 
-class DischargePart(forms.Form):
+class DischargeFields(forms.Form):
     """Fields of a hospital discharge.
 
     `received_until` is the instant of `receiving_by`; the booking form sets it when it validates.
@@ -37,12 +37,12 @@ class DischargePart(forms.Form):
     meet_at = forms.ChoiceField(
         label=gettext_lazy("Meet at"),
         required=False,
-        choices=_of_words(pickup_points.PLACES.items()),
+        choices=_optional(pickup_points.PLACES.items()),
     )
     destination_kind = forms.ChoiceField(
         label=gettext_lazy("Discharged to"),
         required=False,
-        choices=_of_words(
+        choices=_optional(
             (
                 ("home", pgettext_lazy("place", "Home")),
                 ("snf", gettext_lazy("Skilled nursing")),
@@ -72,52 +72,56 @@ class DischargePart(forms.Form):
 
     def offer_entrances(self, facility: Facility | None) -> None:
         """Set the choices of `entrance` to the entrances of the facility.  One query, none without a facility."""
-        doors = [] if facility is None else Entrance.objects.filter(facility=facility).order_by("name", "pk")
-        choose(self, "entrance", [(door.pk, door.name) for door in doors], first=gettext_lazy("Not said"))
+        entrances = [] if facility is None else Entrance.objects.filter(facility=facility).order_by("name", "pk")
+        choose(
+            self, "entrance", [(entrance.pk, entrance.name) for entrance in entrances], first=gettext_lazy("Not said")
+        )
 
     def discharge(self) -> dict[str, Any]:
         """Return the discharge in the API's shape, without empty values."""
-        said = self.cleaned_data
-        planner = {"name": said["planner_name"], "phone": said["planner_phone"]}
+        cleaned = self.cleaned_data
+        planner = {"name": cleaned["planner_name"], "phone": cleaned["planner_phone"]}
         until = self.received_until
         receiving = {
-            "name": said["receiving_name"],
-            "phone": said["receiving_phone"],
+            "name": cleaned["receiving_name"],
+            "phone": cleaned["receiving_phone"],
             "acceptBy": "" if until is None else until.astimezone(UTC).isoformat().replace("+00:00", "Z"),
         }
-        given = {
-            "unit": said["unit"],
-            "unitPhone": said["unit_phone"],
-            "room": said["room"],
-            "meetAt": said["meet_at"],
-            "destinationKind": said["destination_kind"],
-            "planner": {key: text for key, text in planner.items() if text} if said["planner_name"] else {},
-            "pickupEntranceId": said["entrance"],
+        discharge = {
+            "unit": cleaned["unit"],
+            "unitPhone": cleaned["unit_phone"],
+            "room": cleaned["room"],
+            "meetAt": cleaned["meet_at"],
+            "destinationKind": cleaned["destination_kind"],
+            "planner": {key: text for key, text in planner.items() if text} if cleaned["planner_name"] else {},
+            "pickupEntranceId": cleaned["entrance"],
             "receiving": {key: text for key, text in receiving.items() if text},
-            "checklist": {key: True for name, key in ITEMS.items() if said[name]},
+            "checklist": {key: True for name, key in ITEMS.items() if cleaned[name]},
         }
-        return {key: value for key, value in given.items() if value}
+        return {key: value for key, value in discharge.items() if value}
 
     # For the template
 
     @property
     def more_discharge(self) -> list[forms.BoundField]:
-        return [self[name] for name in _MORE]
+        return [self[name] for name in _COLLAPSED]
 
     @property
     def checklist_items(self) -> list[forms.BoundField]:
         return [self[name] for name in ITEMS]
 
     @property
-    def more_discharge_says(self) -> str:
+    def more_discharge_summary(self) -> str:
         """Summarize the filled-in fields of the collapsed section: entrance, receiving person, checked items."""
-        doors = dict(self.fields["entrance"].choices)  # type: ignore[attr-defined]  # a ChoiceField
-        door = self["entrance"].value()
-        ticked = [str(one.label) for one in self.checklist_items if one.value()]
+        names = dict(self.fields["entrance"].choices)  # type: ignore[attr-defined]  # a ChoiceField
+        entrance_id = self["entrance"].value()
+        checked = [str(item.label) for item in self.checklist_items if item.value()]
         return ", ".join(
-            filter(None, (str(doors.get(door, "")) if door else "", self["receiving_name"].value(), *ticked))
+            filter(
+                None, (str(names.get(entrance_id, "")) if entrance_id else "", self["receiving_name"].value(), *checked)
+            )
         )
 
     @property
-    def more_discharge_is_wrong(self) -> bool:
-        return any(name in self.errors for name in _MORE)
+    def more_discharge_has_errors(self) -> bool:
+        return any(name in self.errors for name in _COLLAPSED)

@@ -36,22 +36,22 @@ def book_drafts(request: HttpRequest) -> HttpResponse:
 def keep_draft(request: HttpRequest) -> HttpResponse:
     """Save the posted form as a draft, without validation.
 
-    The button redirects to the list of drafts.  Autosave (`by_itself`) gets the time as plain text, or an empty text if
-    the ride is already booked.
+    The button redirects to the list of drafts.  Autosave (parameter `by_itself`) gets the time as plain text, or an
+    empty text if the ride is already booked.
     """
     by, now = principal_of(request), timezone.now()
     key = uuid_or_none(request.POST.get("key"))
-    by_itself = "by_itself" in request.POST
+    is_autosave = "by_itself" in request.POST
     if key is None:
-        if by_itself:
+        if is_autosave:
             return HttpResponse(status=UNPROCESSABLE)
         messages.error(request, _("The draft could not be kept: the form has no key. Begin it anew."))
         return redirect("book_ride")
-    kept = booking_drafts.keep(key=key, form_data=form_drafts.to_keep(request.POST.dict()), by=by, at=now)
-    if by_itself:
-        said = "" if kept is None else _("Kept as a draft at %(time)s.") % {"time": clock(timezone.localtime(now))}
-        return HttpResponse(said, content_type="text/plain; charset=utf-8")
-    if kept is None:
+    saved = booking_drafts.keep(key=key, form_data=form_drafts.to_save(request.POST.dict()), by=by, at=now)
+    if is_autosave:
+        message = "" if saved is None else _("Kept as a draft at %(time)s.") % {"time": clock(timezone.localtime(now))}
+        return HttpResponse(message, content_type="text/plain; charset=utf-8")
+    if saved is None:
         messages.info(request, _("This ride was booked already."))
     else:
         messages.success(request, _("The draft is kept."))

@@ -20,14 +20,14 @@ from lib.time_parsing import InvalidTime, instants, parse
 
 FIRST: Final = "first"
 SECOND: Final = "second"
-_QUIET: Final = {"autocomplete": "off", "spellcheck": "false"}
+_PLAIN_INPUT: Final = {"autocomplete": "off", "spellcheck": "false"}
 
 
 class ClockField(forms.CharField):
     """A time of day (`time`), or a duration from now (`timedelta`); None if empty."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=20, widget=forms.TextInput(attrs=_QUIET), **options)
+        super().__init__(max_length=20, widget=forms.TextInput(attrs=_PLAIN_INPUT), **options)
 
     def clean(self, value: Any) -> time | timedelta | None:
         text = super().clean(value)
@@ -55,10 +55,10 @@ class PhoneField(forms.CharField):
         return number
 
 
-class TimesPart(forms.Form):
+class TimesFields(forms.Form):
     """Times of the ride and of the return trip, as clock times in `zone`.
 
-    `check_times` converts them to the instants `pickup_at`, `appointment_at` and `back_at`.  `asks_which` is set if a
+    `check_times` converts them to the instants `pickup_at`, `appointment_at` and `back_at`.  `is_ambiguous` is set if a
     time occurs twice on the day, because clocks are set back: then `which` selects the first or second.
     """
 
@@ -67,7 +67,7 @@ class TimesPart(forms.Form):
     pickup_at: datetime | None = None
     appointment_at: datetime | None = None
     back_at: datetime | None = None
-    asks_which = False
+    is_ambiguous = False
 
     when = forms.ChoiceField(
         label=gettext_lazy("When"),
@@ -114,28 +114,28 @@ class TimesPart(forms.Form):
         Adds an error if the time does not exist on that day, if it occurs twice and `which` is empty, or if a duration
         from now is combined with another day than today.  A duration is rounded down to the minute.
         """
-        meant, day = self.cleaned_data.get(name), self.cleaned_data.get("day")
-        if meant is None or day is None:
+        entered, day = self.cleaned_data.get(name), self.cleaned_data.get("day")
+        if entered is None or day is None:
             return None
-        if isinstance(meant, timedelta):
+        if isinstance(entered, timedelta):
             if day != self.today:
                 self.add_error(name, _("This counts from now: it goes with today alone."))
                 return None
-            ahead: datetime = self.now + meant
-            return ahead.replace(second=0, microsecond=0)
-        found = instants(day, meant, self.zone)
-        if len(found) == 1:
-            return found[0]
-        words = {"time": clock(meant)}
-        if not found:
-            self.add_error(name, _("There is no %(time)s on that day: the clocks go forward.") % words)
+            later: datetime = self.now + entered
+            return later.replace(second=0, microsecond=0)
+        candidates = instants(day, entered, self.zone)
+        if len(candidates) == 1:
+            return candidates[0]
+        params = {"time": clock(entered)}
+        if not candidates:
+            self.add_error(name, _("There is no %(time)s on that day: the clocks go forward.") % params)
             return None
-        self.asks_which = True
+        self.is_ambiguous = True
         which = self.cleaned_data.get("which")
         if not which:
-            self.add_error(name, _("%(time)s comes twice on that day: say which of the two.") % words)
+            self.add_error(name, _("%(time)s comes twice on that day: say which of the two.") % params)
             return None
-        return found[1] if which == SECOND else found[0]
+        return candidates[1] if which == SECOND else candidates[0]
 
     def check_times(self, service: str) -> None:
         """Set `pickup_at`, `appointment_at` and `back_at`; None for a time that is empty or invalid.
@@ -143,28 +143,28 @@ class TimesPart(forms.Form):
         A will-call return trip without a time is estimated from the appointment; without an appointment it is an error.
         For dialysis it stays None: the service estimates it from the treatment.
         """
-        arrives = self.cleaned_data.get("when") == ARRIVE
+        is_arrival = self.cleaned_data.get("when") == ARRIVE
         if self.cleaned_data.get("clock") is None and "clock" not in self.errors:
             self.add_error("clock", _("Say when."))
-        said = self.instant("clock")
-        self.appointment_at = said if arrives else None
-        self.pickup_at = self.instant("pickup_clock") if arrives else said
-        back = self.cleaned_data.get("way_back")
-        self.back_at = self.instant("back_clock") if back in (WILL_CALL, AT_TIME) else None
-        said_back = self.cleaned_data.get("back_clock") is not None or "back_clock" in self.errors
-        if back == AT_TIME and not said_back:
+        entered = self.instant("clock")
+        self.appointment_at = entered if is_arrival else None
+        self.pickup_at = self.instant("pickup_clock") if is_arrival else entered
+        return_mode = self.cleaned_data.get("way_back")
+        self.back_at = self.instant("back_clock") if return_mode in (WILL_CALL, AT_TIME) else None
+        has_return_time = self.cleaned_data.get("back_clock") is not None or "back_clock" in self.errors
+        if return_mode == AT_TIME and not has_return_time:
             self.add_error("back_clock", _("Say when."))
-        if back == WILL_CALL and not said_back and service != ServiceType.DIALYSIS:
-            self._guess_the_way_back(arrives)
+        if return_mode == WILL_CALL and not has_return_time and service != ServiceType.DIALYSIS:
+            self._estimate_return(is_arrival)
 
-    def _guess_the_way_back(self, arrives: bool) -> None:
+    def _estimate_return(self, is_arrival: bool) -> None:
         if self.appointment_at is not None:
             self.back_at = timing.add_minutes(self.appointment_at, timing.VISIT_MINUTES)
-        elif not arrives:
+        elif not is_arrival:
             self.add_error("back_clock", _("Say about when."))
 
 
-class NewRiderPart(forms.Form):
+class NewRiderFields(forms.Form):
     """Fields of a new rider.  None is required by itself, because the form also books known riders."""
 
     first_name = forms.CharField(label=gettext_lazy("First name"), required=False, max_length=100)
@@ -206,21 +206,21 @@ class NewRiderPart(forms.Form):
 
     def typed_home(self) -> dict[str, str]:
         """Return the home address as typed, not validated; {} without a street."""
-        said = {key: str(self[name].value() or "").strip() for name, key in self._HOME.items()}
-        return said if said["addressLine1"] else {}
+        home = {key: str(self[name].value() or "").strip() for name, key in self._HOME.items()}
+        return home if home["addressLine1"] else {}
 
     def rider_draft(self, needs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the value of `RideDraft.rider`; `needs` become the needs in the rider's profile."""
-        said = self.cleaned_data
-        home = {key: said[name] for name, key in self._HOME.items() if said[name]}
+        cleaned = self.cleaned_data
+        home = {key: cleaned[name] for name, key in self._HOME.items() if cleaned[name]}
         draft: dict[str, Any] = {
-            "first_name": said["first_name"],
-            "last_name": said["last_name"],
-            "date_of_birth": said["birth_date"],
+            "first_name": cleaned["first_name"],
+            "last_name": cleaned["last_name"],
+            "date_of_birth": cleaned["birth_date"],
             "accommodation": dict(needs),
         }
-        if said["phone"]:
-            draft["phones"] = [{"number": said["phone"]}]
-        if said["home_line1"]:
+        if cleaned["phone"]:
+            draft["phones"] = [{"number": cleaned["phone"]}]
+        if cleaned["home_line1"]:
             draft["home_address"] = home
         return draft

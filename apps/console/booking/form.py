@@ -16,10 +16,10 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.console.booking.discharge_fields import DischargePart
-from apps.console.booking.fields import NewRiderPart, TimesPart
+from apps.console.booking.discharge_fields import DischargeFields
+from apps.console.booking.fields import NewRiderFields, TimesFields
 from apps.console.booking.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS, NeedFields
-from apps.console.booking.place_fields import HOME, TYPED, Offered, Place, PlaceFields, home_of, saved_places_of
+from apps.console.booking.place_fields import HOME, TYPED, Place, PlaceChoices, PlaceFields, home_of, saved_places_of
 from apps.console.booking.presets import ARRIVE, FACILITY, NONE, PRESETS, WILL_CALL, Preset
 from apps.organizations.models import Facility, Payer
 from apps.riders import queries as riders
@@ -87,7 +87,7 @@ class Desk:
         return self.facility.timezone if self.facility else settings.OPERATOR_TIME_ZONE
 
 
-class BookingForm(TimesPart, DischargePart, NewRiderPart):
+class BookingForm(TimesFields, DischargeFields, NewRiderFields):
     """One booking.  `key` becomes the ride's id, so that a form that is submitted twice books one ride."""
 
     field_order = (  # order of the error summary; other fields follow as declared
@@ -130,44 +130,44 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
     def __init__(self, *args: Any, desk: Desk, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.desk, self.zone, self.now = desk, desk.zone, desk.now
-        sees = disclosure_of(desk.by)
-        if not sees.dispatcher_notes:
+        disclosure = disclosure_of(desk.by)
+        if not disclosure.dispatcher_notes:
             del self.fields["dispatcher_notes"]
-        rows = [(one.pk, one.name) for one in desk.facilities]
-        unbound = desk.by.facility_ids is None
-        choose(self, "facility", rows, first=_("None of them") if unbound else None)
+        rows = [(facility.pk, facility.name) for facility in desk.facilities]
+        sees_all = desk.by.facility_ids is None
+        choose(self, "facility", rows, first=_("None of them") if sees_all else None)
         payers = Payer.objects.filter(active=True).order_by("name").values_list("pk", "name")
         choose(self, "payer", payers, first=_("None"))
         preset = desk.preset
         self.offer_entrances(desk.facility if preset.service == ServiceType.HOSPITAL_DISCHARGE else None)
         for name, value in (("when", preset.when), ("way_back", preset.way_back), ("day", self.today)):
             self.fields[name].initial = value
-        self.pickup = self._place(PICKUP_PLACE, preset.pickup, sees.door_codes)
-        self.dropoff = self._place(DROPOFF_PLACE, preset.dropoff, sees.door_codes)
+        self.pickup = self._place(PICKUP_PLACE, preset.pickup, disclosure.door_codes)
+        self.dropoff = self._place(DROPOFF_PLACE, preset.dropoff, disclosure.door_codes)
         self.fields["access_code"].label = _("Door code at the pickup")
         self.fields["dropoff_access_code"].label = _("Door code at the destination")
-        needs = [need for need in NEEDS if need.name != FOR_DISPATCHERS or sees.dispatcher_notes]
-        self.needs = NeedFields(self, needs, wire="accommodation", kept={}, usual=self._usual_needs())
-        self.companions = NeedFields(self, COMPANIONS, wire="companions", kept={}, usual={})
-        first = "clock" if desk.rider else "first_name" if desk.is_new else "q"
+        needs = [need for need in NEEDS if need.name != FOR_DISPATCHERS or disclosure.dispatcher_notes]
+        self.needs = NeedFields(self, needs, wire="accommodation", current={}, usual=self._usual_needs())
+        self.companions = NeedFields(self, COMPANIONS, wire="companions", current={}, usual={})
+        focused = "clock" if desk.rider else "first_name" if desk.is_new else "q"
         if not self.is_bound:  # a bound form begins with its error summary
-            self.fields[first].widget.attrs["autofocus"] = True
+            self.fields[focused].widget.attrs["autofocus"] = True
 
     def _usual_needs(self) -> Mapping[str, Any]:
         return self.desk.rider.needs if self.desk.rider else accommodation.complete({})
 
     def _place(self, place: Place, usual: str, opens_doors: bool) -> PlaceFields:
-        offered = {**self._facility_itself(), **self._places_of_rider(), **self._other_facilities()}
+        offered = {**self._requesting_facility(), **self._places_of_rider(), **self._other_facilities()}
         usual = usual if usual in offered else TYPED
         # The default is the first choice, where a user in a hurry looks.
-        in_order = {key: offered[key] for key in sorted(offered, key=lambda key: key != usual)}
-        return PlaceFields(self, place, kept=None, offered=in_order, opens_doors=opens_doors, usual=usual)
+        ordered = {key: offered[key] for key in sorted(offered, key=lambda key: key != usual)}
+        return PlaceFields(self, place, current=None, offered=ordered, opens_doors=opens_doors, usual=usual)
 
-    def _facility_itself(self) -> Offered:
-        here = self.desk.facility
-        return {FACILITY: (here.name, {"facilityId": str(here.pk)})} if here else {}
+    def _requesting_facility(self) -> PlaceChoices:
+        facility = self.desk.facility
+        return {FACILITY: (facility.name, {"facilityId": str(facility.pk)})} if facility else {}
 
-    def _places_of_rider(self) -> Offered:
+    def _places_of_rider(self) -> PlaceChoices:
         if self.desk.rider is not None:
             rider: Rider = self.desk.rider.rider
             return {**home_of(rider), **saved_places_of(rider)}
@@ -175,16 +175,20 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
             return {HOME: (_("Home, as above"), self.typed_home())}
         return {HOME: (_("The rider's home"), {})}  # no rider is chosen yet
 
-    def _other_facilities(self) -> Offered:
-        others = [one for one in self.desk.facilities if self.desk.facility is None or one.pk != self.desk.facility.pk]
-        return {f"at-{one.pk}": (one.name, {"facilityId": str(one.pk)}) for one in others}
+    def _other_facilities(self) -> PlaceChoices:
+        facilities = [
+            facility
+            for facility in self.desk.facilities
+            if self.desk.facility is None or facility.pk != self.desk.facility.pk
+        ]
+        return {f"at-{facility.pk}": (facility.name, {"facilityId": str(facility.pk)}) for facility in facilities}
 
     # Validation and result
 
     def clean(self) -> dict[str, Any]:
         if self.desk.is_new:
             self.check_new_rider()
-            self._look_for_namesakes()
+            self._check_duplicates()
         elif self.desk.rider is None:
             self.add_error("q", _("Choose a rider from the list, or add a new rider."))
         for place in (self.pickup, self.dropoff):
@@ -196,7 +200,7 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         if self.desk.preset.service == ServiceType.HOSPITAL_DISCHARGE:
             self._check_discharge()
         if not self.errors and self.pickup_at is None and self.appointment_at is not None:
-            self._work_out_the_pickup(self.appointment_at)
+            self._compute_pickup(self.appointment_at)
         return self.cleaned_data
 
     def _check_discharge(self) -> None:
@@ -207,24 +211,26 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         if self.cleaned_data.get("entrance") and self.cleaned_data.get("pickup_from") != FACILITY:
             self.add_error("entrance", _("This is a door of the facility, and the pickup is somewhere else."))
 
-    def _look_for_namesakes(self) -> None:
+    def _check_duplicates(self) -> None:
         """Add an error if visible riders seem to be the same person, unless the user confirmed it.  One query."""
-        said = self.cleaned_data
-        if said.get("somebody_else") or not (said.get("first_name") and said.get("last_name")):
+        cleaned = self.cleaned_data
+        if cleaned.get("somebody_else") or not (cleaned.get("first_name") and cleaned.get("last_name")):
             return
-        new = Rider(**{name: said[name] for name in ("first_name", "last_name")}, date_of_birth=said.get("birth_date"))
-        self.suspect_ids = riders.possible_duplicates(new, by=self.desk.by)
+        new_rider = Rider(
+            **{name: cleaned[name] for name in ("first_name", "last_name")}, date_of_birth=cleaned.get("birth_date")
+        )
+        self.suspect_ids = riders.possible_duplicates(new_rider, by=self.desk.by)
         if self.suspect_ids:
             self.add_error(
                 "somebody_else", _("There is a rider of this name and birth date: choose them, or tick this.")
             )
 
-    def _work_out_the_pickup(self, appointment_at: datetime) -> None:
+    def _compute_pickup(self, appointment_at: datetime) -> None:
         """Set `pickup_at` from the appointment and the estimated drive.  At most two queries.
 
         Adds an error if the duration of the drive is unknown.
         """
-        mobility = self.needs.given().get("mobility") or self._usual_needs()["mobility"]
+        mobility = self.needs.to_object().get("mobility") or self._usual_needs()["mobility"]
         try:
             self.pickup_at = booking.pickup_for(
                 appointment_at,
@@ -242,9 +248,9 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
 
     def draft(self) -> RideDraft:
         """Return the draft; requires a valid form."""
-        said, preset = self.cleaned_data, self.desk.preset
-        needs = self.needs.given()
-        who: dict[str, Any] = (
+        cleaned, preset = self.cleaned_data, self.desk.preset
+        needs = self.needs.to_object()
+        rider_values: dict[str, Any] = (
             {"rider": self.rider_draft(needs)}
             if self.desk.rider is None
             else {"rider_id": self.desk.rider.rider.pk, "accommodation": needs}
@@ -252,30 +258,35 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
         is_discharge = preset.service == ServiceType.HOSPITAL_DISCHARGE
         return RideDraft(
             pickup_at=cast(datetime, self.pickup_at),  # not None in a valid form
-            pickup={**(self.pickup.stop() or {}), **({"entranceId": said["entrance"]} if said["entrance"] else {})},
+            pickup={
+                **(self.pickup.stop() or {}),
+                **({"entranceId": cleaned["entrance"]} if cleaned["entrance"] else {}),
+            },
             dropoff=self.dropoff.stop() or {},
             facility_id=self.desk.facility.pk if self.desk.facility else None,
             service_type=preset.service,
             appointment_at=self.appointment_at,
-            scheduling_anchor="appointment" if said["when"] == ARRIVE else "pickup",
-            will_call=said["when"] == WILL_CALL,
-            companions=self.companions.given(),
+            scheduling_anchor="appointment" if cleaned["when"] == ARRIVE else "pickup",
+            will_call=cleaned["when"] == WILL_CALL,
+            companions=self.companions.to_object(),
             discharge=self.discharge() if is_discharge else None,
-            payment=Payment(payer_id=uuid_or_none(said["payer"]), authorization_number=said["authorization_number"]),
+            payment=Payment(
+                payer_id=uuid_or_none(cleaned["payer"]), authorization_number=cleaned["authorization_number"]
+            ),
             notes=Notes(
-                driver=said["driver_notes"],
-                dispatcher=said.get("dispatcher_notes", ""),
-                facility=said["facility_notes"],
+                driver=cleaned["driver_notes"],
+                dispatcher=cleaned.get("dispatcher_notes", ""),
+                facility=cleaned["facility_notes"],
             ),
             requested_by={"userId": str(self.desk.by.id), "name": self.desk.name, "role": self.desk.by.role},
-            allow_duplicate=said["allow_duplicate"],
-            return_leg=self._way_back(),
-            **who,
+            allow_duplicate=cleaned["allow_duplicate"],
+            return_leg=self._return_leg(),
+            **rider_values,
         )
 
-    def _way_back(self) -> ReturnLeg | None:
-        back = self.cleaned_data["way_back"]
-        return None if back == NONE else ReturnLeg(pickup_at=self.back_at, will_call=back == WILL_CALL)
+    def _return_leg(self) -> ReturnLeg | None:
+        return_mode = self.cleaned_data["way_back"]
+        return None if return_mode == NONE else ReturnLeg(pickup_at=self.back_at, will_call=return_mode == WILL_CALL)
 
     def refuse(self, refusal: DomainError) -> None:
         """Add the errors of a service to the fields that they concern."""
@@ -287,8 +298,8 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
             put_on(self, refusal, self._names())
 
     def _names(self) -> dict[str, str]:
-        arrives = self.cleaned_data.get("when") == ARRIVE
-        times = {"pickupTime": "pickup_clock" if arrives else "clock", "appointmentTime": "clock"}
+        is_arrival = self.cleaned_data.get("when") == ARRIVE
+        times = {"pickupTime": "pickup_clock" if is_arrival else "clock", "appointmentTime": "clock"}
         parts = (self.pickup, self.dropoff, self.needs, self.companions)
         return {**_FIELDS, **times, **{wire: name for part in parts for wire, name in part.wires().items()}}
 
@@ -300,25 +311,25 @@ class BookingForm(TimesPart, DischargePart, NewRiderPart):
 
     @property
     def more_needs(self) -> list[forms.BoundField]:
-        return [one for part in (self.needs, self.companions) for one in part.fields if one.name not in FRONT]
+        return [field for part in (self.needs, self.companions) for field in part.fields if field.name not in FRONT]
 
     @property
-    def more_needs_say(self) -> str:
-        parts = [part.says for part in (self.needs, self.companions)]
+    def more_needs_summary(self) -> str:
+        parts = [part.summary for part in (self.needs, self.companions)]
         return ", ".join(filter(None, parts))
 
     @property
-    def more_needs_are_wrong(self) -> bool:
-        return any(one.errors for one in self.more_needs)
+    def more_needs_have_errors(self) -> bool:
+        return any(field.errors for field in self.more_needs)
 
     @property
-    def more_is_wrong(self) -> bool:
+    def more_has_errors(self) -> bool:
         names = ("facility_notes", "dispatcher_notes", "access_code", "dropoff_access_code", "payer")
         return any(name in self.errors for name in (*names, "authorization_number"))
 
     @property
     def shows_which(self) -> bool:
-        return self.asks_which or bool(self["which"].value())
+        return self.is_ambiguous or bool(self["which"].value())
 
     @property
     def chosen_day(self) -> date:

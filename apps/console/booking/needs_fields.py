@@ -1,7 +1,7 @@
 """Form fields for needs beyond the rider's profile, and for companions, of a ride or standing order.
 
 A `Need` maps a form field to a path in an object of the API; its `ValueType` creates the field and converts values.
-`NeedFields` adds the fields of an object to a form and returns the object (`given`) or a merge patch (`patch`).  An
+`NeedFields` adds the fields of an object to a form and returns the object (`to_object`) or a merge patch (`patch`).  An
 empty field means that the value of the profile applies, or that there are no companions.
 """
 
@@ -23,22 +23,22 @@ from lib.console_forms import spoken
 Shape = Mapping[str, Any]
 YES: Final = "yes"
 NO: Final = "no"
-MOST_EQUIPMENT: Final = 20
-LONGEST_EQUIPMENT: Final = 50  # characters
-MOST_COMPANIONS: Final = 9
+MAX_EQUIPMENT: Final = 20
+MAX_EQUIPMENT_LENGTH: Final = 50  # characters
+MAX_COMPANIONS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
     """Type of a value: how it becomes a form field, and how it is converted.
 
-    `field` creates the field from its label and the profile's value; `shown` converts a value to the field's initial
-    value; `read` converts the cleaned value back.
+    `field` creates the field from its label and the profile's value; `to_initial` converts a value to the field's
+    initial value; `from_cleaned` converts the cleaned value back.
     """
 
     field: Callable[[Any, str], forms.Field]
-    shown: Callable[[Any], Any] = lambda value: value
-    read: Callable[[Any], Any] = lambda value: value
+    to_initial: Callable[[Any], Any] = lambda value: value
+    from_cleaned: Callable[[Any], Any] = lambda value: value
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,47 +52,49 @@ class Need:
 
     def of(self, shape: Shape) -> Any:
         """Return the value in an object; None if it is missing."""
-        found: Any = shape
+        value: Any = shape
         for key in self.path:
-            found = (found or {}).get(key)
-        return found
+            value = (value or {}).get(key)
+        return value
 
 
 def choice(choices: Iterable[tuple[Any, Any]]) -> ValueType:
-    named = dict(spoken(choices))
+    labels = dict(spoken(choices))
 
-    def field(label: Any, usual: str) -> forms.Field:
-        usual = named.get(usual, "")
-        first = _("As the profile has it: %(value)s") % {"value": usual} if usual else _("As the profile has it")
-        return forms.ChoiceField(label=label, required=False, choices=[("", first), *named.items()])
+    def field(label: Any, default: str) -> forms.Field:
+        default = labels.get(default, "")
+        first = _("As the profile has it: %(value)s") % {"value": default} if default else _("As the profile has it")
+        return forms.ChoiceField(label=label, required=False, choices=[("", first), *labels.items()])
 
     return ValueType(field, lambda value: value or "", lambda word: word or None)
 
 
 def yes_or_no() -> ValueType:
-    of_words = choice([(YES, gettext_lazy("Yes")), (NO, gettext_lazy("No"))])
-    return ValueType(of_words.field, _yes_or_no, {YES: True, NO: False}.get)
+    choice_type = choice([(YES, gettext_lazy("Yes")), (NO, gettext_lazy("No"))])
+    return ValueType(choice_type.field, _yes_or_no, {YES: True, NO: False}.get)
 
 
 def _yes_or_no(value: Any) -> str:
     return {True: YES, False: NO}.get(value, "")
 
 
-def ticked() -> ValueType:
+def checkbox() -> ValueType:
     return ValueType(
-        lambda label, _usual: forms.BooleanField(label=label, required=False), bool, lambda tick: tick or None
+        lambda label, _usual: forms.BooleanField(label=label, required=False),
+        bool,
+        lambda is_checked: is_checked or None,
     )
 
 
-def whole(least: int, most: int) -> ValueType:
+def integer(least: int, most: int) -> ValueType:
     return ValueType(
         lambda label, usual: forms.IntegerField(
-            label=label, required=False, min_value=least, max_value=most, help_text=_empty(usual)
+            label=label, required=False, min_value=least, max_value=most, help_text=_help_text(usual)
         )
     )
 
 
-def tenths(least: int, most: int) -> ValueType:
+def decimal(least: int, most: int) -> ValueType:
     def field(label: Any, usual: str) -> forms.Field:
         return forms.DecimalField(
             label=label,
@@ -101,7 +103,7 @@ def tenths(least: int, most: int) -> ValueType:
             max_value=most,
             decimal_places=1,
             widget=forms.NumberInput(attrs={"step": "0.1"}),
-            help_text=_empty(usual),
+            help_text=_help_text(usual),
         )
 
     return ValueType(field, _decimal, lambda number: None if number is None else float(number))
@@ -114,110 +116,112 @@ def _decimal(value: float | None) -> Decimal | None:
 def text() -> ValueType:
     def field(label: Any, usual: str) -> forms.Field:
         widget = forms.Textarea(attrs={"rows": 2})
-        return forms.CharField(label=label, required=False, max_length=1000, widget=widget, help_text=_empty(usual))
+        return forms.CharField(label=label, required=False, max_length=1000, widget=widget, help_text=_help_text(usual))
 
-    return ValueType(field, lambda value: value or "", lambda said: said or None)
+    return ValueType(field, lambda value: value or "", lambda text: text or None)
 
 
-class WordsField(forms.CharField):
+class TextListField(forms.CharField):
     """A comma-separated list, cleaned to a list of stripped texts without empty ones."""
 
     def clean(self, value: Any) -> list[str]:
         words = [word.strip() for word in super().clean(value).split(",") if word.strip()]
-        if len(words) > MOST_EQUIPMENT or any(len(word) > LONGEST_EQUIPMENT for word in words):
-            said = _("At most %(count)s, of %(length)s characters each.")
-            raise forms.ValidationError(said % {"count": MOST_EQUIPMENT, "length": LONGEST_EQUIPMENT})
+        if len(words) > MAX_EQUIPMENT or any(len(word) > MAX_EQUIPMENT_LENGTH for word in words):
+            message = _("At most %(count)s, of %(length)s characters each.")
+            raise forms.ValidationError(message % {"count": MAX_EQUIPMENT, "length": MAX_EQUIPMENT_LENGTH})
         return words
 
 
-def listed() -> ValueType:
+def text_list() -> ValueType:
     def field(label: Any, usual: str) -> forms.Field:
-        return WordsField(label=label, required=False, help_text=" ".join([_("Commas between."), _empty(usual)]))
+        return TextListField(label=label, required=False, help_text=" ".join([_("Commas between."), _help_text(usual)]))
 
     return ValueType(field, lambda value: ", ".join(value or ()), lambda words: words or None)
 
 
-def _empty(usual: str) -> str:
+def _help_text(usual: str) -> str:
     return _("Empty: as the profile has it, %(value)s.") % {"value": usual.rstrip(".")} if usual else ""
 
 
-_SENSES: Final = choice(Severity.choices)
+_SEVERITY: Final = choice(Severity.choices)
 NEEDS: Final = (
     Need("mobility", ("mobility",), gettext_lazy("Mobility"), choice(Mobility.choices)),
     Need("assist_level", ("assistLevel",), gettext_lazy("Assistance"), choice(AssistLevel.choices)),
-    Need("chair_width_in", ("chair", "widthIn"), gettext_lazy("Own chair, width in inches"), tenths(1, 99)),
-    Need("chair_weight_lb", ("chair", "weightLb"), gettext_lazy("Own chair, pounds"), whole(1, MAX_POUNDS)),
+    Need("chair_width_in", ("chair", "widthIn"), gettext_lazy("Own chair, width in inches"), decimal(1, 99)),
+    Need("chair_weight_lb", ("chair", "weightLb"), gettext_lazy("Own chair, pounds"), integer(1, MAX_POUNDS)),
     Need("provide_chair", ("chair", "provide"), gettext_lazy("Bring a wheelchair"), yes_or_no()),
-    Need("rider_weight_lb", ("riderWeightLb",), gettext_lazy("Rider, pounds"), whole(1, MAX_POUNDS)),
+    Need("rider_weight_lb", ("riderWeightLb",), gettext_lazy("Rider, pounds"), integer(1, MAX_POUNDS)),
     Need("oxygen_uses", ("oxygen", "uses"), gettext_lazy("Oxygen"), yes_or_no()),
-    Need("oxygen_liters", ("oxygen", "litersPerMinute"), gettext_lazy("Oxygen, liters a minute"), tenths(0, 25)),
+    Need("oxygen_liters", ("oxygen", "litersPerMinute"), gettext_lazy("Oxygen, liters a minute"), decimal(0, 25)),
     Need("oxygen_source", ("oxygen", "source"), gettext_lazy("Oxygen comes from"), choice(OxygenSource.choices)),
-    Need("home_steps", ("stairs", "home"), gettext_lazy("Steps at home"), whole(0, 500)),
+    Need("home_steps", ("stairs", "home"), gettext_lazy("Steps at home"), integer(0, 500)),
     Need("stair_equipment", ("stairs", "equipment"), gettext_lazy("Help over steps"), choice(STAIR_EQUIPMENT)),
     Need("second_person", ("stairs", "secondPerson"), gettext_lazy("A second person helps"), yes_or_no()),
     Need("handoff_required", ("handoffRequired",), gettext_lazy("Handed over to a person"), yes_or_no()),
     Need("not_alone", ("mustNotBeLeftAlone",), gettext_lazy("Never left alone"), yes_or_no()),
     Need("service_animal", ("serviceAnimal",), gettext_lazy("Service animal"), yes_or_no()),
     Need("child_seat", ("childSeat",), gettext_lazy("Child seat"), yes_or_no()),
-    Need("hearing", ("hearing",), gettext_lazy("Hard of hearing"), _SENSES),
-    Need("vision", ("vision",), gettext_lazy("Impaired sight"), _SENSES),
-    Need("cognition", ("cognition",), gettext_lazy("Confusion"), _SENSES),
-    Need("speech", ("speech",), gettext_lazy("Impaired speech"), _SENSES),
+    Need("hearing", ("hearing",), gettext_lazy("Hard of hearing"), _SEVERITY),
+    Need("vision", ("vision",), gettext_lazy("Impaired sight"), _SEVERITY),
+    Need("cognition", ("cognition",), gettext_lazy("Confusion"), _SEVERITY),
+    Need("speech", ("speech",), gettext_lazy("Impaired speech"), _SEVERITY),
     Need("precautions", ("precautions",), gettext_lazy("Infection precautions"), choice(Precautions.choices)),
-    Need("load_minutes", ("loadMinutes",), gettext_lazy("Getting in, minutes"), whole(0, MAX_LOAD_MINUTES)),
-    Need("unload_minutes", ("unloadMinutes",), gettext_lazy("Getting out, minutes"), whole(0, MAX_LOAD_MINUTES)),
-    Need("equipment", ("equipment",), gettext_lazy("Equipment"), listed()),
+    Need("load_minutes", ("loadMinutes",), gettext_lazy("Getting in, minutes"), integer(0, MAX_LOAD_MINUTES)),
+    Need("unload_minutes", ("unloadMinutes",), gettext_lazy("Getting out, minutes"), integer(0, MAX_LOAD_MINUTES)),
+    Need("equipment", ("equipment",), gettext_lazy("Equipment"), text_list()),
     Need("needs_for_drivers", ("driverNotes",), gettext_lazy("About the needs, for drivers"), text()),
     Need("needs_for_dispatchers", ("dispatcherNotes",), gettext_lazy("About the needs, for dispatchers"), text()),
 )
 FOR_DISPATCHERS: Final = "needs_for_dispatchers"
 COMPANIONS: Final = (
-    Need("escorts", ("escorts",), gettext_lazy("Escorts"), whole(0, MOST_COMPANIONS)),
-    Need("attendants", ("attendantsProvided",), gettext_lazy("Attendants that you provide"), whole(0, MOST_COMPANIONS)),
-    Need("children", ("children",), gettext_lazy("Children"), whole(0, MOST_COMPANIONS)),
-    Need("animal_along", ("serviceAnimal",), gettext_lazy("A service animal"), ticked()),
+    Need("escorts", ("escorts",), gettext_lazy("Escorts"), integer(0, MAX_COMPANIONS)),
+    Need(
+        "attendants", ("attendantsProvided",), gettext_lazy("Attendants that you provide"), integer(0, MAX_COMPANIONS)
+    ),
+    Need("children", ("children",), gettext_lazy("Children"), integer(0, MAX_COMPANIONS)),
+    Need("animal_along", ("serviceAnimal",), gettext_lazy("A service animal"), checkbox()),
 )
 
 
 class NeedFields:
     """Form fields of one object of the API, whose name is `wire`.
 
-    `kept` is the current object, {} in a form that creates one; `usual` holds the values that apply where a field is
-    empty.
+    `current` is the object before the change, {} in a form that creates one; `usual` holds the values that apply
+    where a field is empty.
     """
 
-    def __init__(self, form: forms.Form, needs: Sequence[Need], *, wire: str, kept: Shape, usual: Shape) -> None:
-        self._form, self._needs, self._wire, self._kept = form, needs, wire, kept
+    def __init__(self, form: forms.Form, needs: Sequence[Need], *, wire: str, current: Shape, usual: Shape) -> None:
+        self._form, self._needs, self._wire, self._current = form, needs, wire, current
         for need in needs:
-            field = need.kind.field(need.label, _plain(need.kind.shown(need.of(usual))))
-            field.initial = need.kind.shown(need.of(kept))
+            field = need.kind.field(need.label, _plain(need.kind.to_initial(need.of(usual))))
+            field.initial = need.kind.to_initial(need.of(current))
             form.fields[need.name] = field
 
     def wires(self) -> dict[str, str]:
         """Return the form's field names by their paths in the API."""
         return {".".join((self._wire, *need.path)): need.name for need in self._needs}
 
-    def given(self) -> dict[str, Any]:
+    def to_object(self) -> dict[str, Any]:
         """Return the object of a valid form, without empty values."""
-        said = merge({}, self._changes(self._needs))
-        return {key: value for key, value in said.items() if value != {}}
+        values = merge({}, self._changes(self._needs))
+        return {key: value for key, value in values.items() if value != {}}
 
     def patch(self) -> dict[str, Any]:
         """Return the changes as a merge patch; {} if nothing changed."""
         patch = self._changes([need for need in self._needs if need.name in self._form.changed_data])
-        after = merge(self._kept, patch)
+        after = merge(self._current, patch)
         # None instead of an empty object: {} would override all values of the profile in this object.
         return {key: None if after.get(key) == {} else value for key, value in patch.items()}
 
     def _changes(self, needs: Iterable[Need]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        changes: dict[str, Any] = {}
         for need in needs:
             *outer, key = need.path
-            into = found
+            target = changes
             for name in outer:
-                into = into.setdefault(name, {})
-            into[key] = need.kind.read(self._form.cleaned_data[need.name])
-        return found
+                target = target.setdefault(name, {})
+            target[key] = need.kind.from_cleaned(self._form.cleaned_data[need.name])
+        return changes
 
     # For the template
 
@@ -226,16 +230,16 @@ class NeedFields:
         return [self._form[need.name] for need in self._needs]
 
     @property
-    def is_wrong(self) -> bool:
+    def has_errors(self) -> bool:
         return any(field.errors for field in self.fields)
 
     @property
-    def says(self) -> str:
+    def summary(self) -> str:
         """Summarize the fields that are not empty, numbers with their value."""
-        return ", ".join(filter(None, map(_said, self.fields)))
+        return ", ".join(filter(None, map(_summary, self.fields)))
 
 
-def _said(field: BoundField) -> str:
+def _summary(field: BoundField) -> str:
     value = field.value()
     if value in (None, "", False):
         return ""

@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy
 from apps.organizations.rules import stops
 from apps.riders.models import Rider
 
-Offered = Mapping[str, tuple[str, Mapping[str, Any]]]
+PlaceChoices = Mapping[str, tuple[str, Mapping[str, Any]]]
 HOME: Final = "home"
-KEPT: Final = "kept"
+CURRENT: Final = "kept"
 TYPED: Final = "typed"
 ADDRESS: Final = {
     "address_line1": "addressLine1",
@@ -32,7 +32,7 @@ _LABELS: Final = {
     "postal_code": gettext_lazy("Postal code"),
     "instructions": gettext_lazy("Instructions for the driver there"),
 }
-_NEEDED: Final = ("address_line1", "city")
+_REQUIRED: Final = ("address_line1", "city")
 _CODE: Final = "access_code"
 _NO_CODE: Final = "no_code"
 
@@ -60,10 +60,10 @@ class Place:
 class PlaceFields:
     """Form fields of one place.
 
-    `kept` is the current stop with its access code, None in a form that creates one.  `offered` holds names and stops
-    to choose from, by key; `usual` is the default key of a new form, else the first choice applies.  Without
-    `opens_doors` the user never sees an access code: they may replace or remove it, and an empty field leaves it
-    unchanged.
+    `current` is the stop before the change with its access code, None in a form that creates one.  `offered` holds
+    names and stops to choose from, by key; `usual` is the default key of a new form, else the first choice applies.
+    Without `opens_doors` the user never sees an access code: they may replace or remove it, and an empty field leaves
+    it unchanged.
     """
 
     def __init__(
@@ -71,16 +71,16 @@ class PlaceFields:
         form: forms.Form,
         place: Place,
         *,
-        kept: Mapping[str, Any] | None,
-        offered: Offered,
+        current: Mapping[str, Any] | None,
+        offered: PlaceChoices,
         opens_doors: bool,
         usual: str = "",
     ) -> None:
         self._form, self.place, self.offered, self._opens_doors = form, place, offered, opens_doors
-        self._kept_code = stops.access_code(kept or {})
+        self._current_code = stops.access_code(current or {})
         choices = [(key, name) for key, (name, _stop) in offered.items()]
-        if kept is not None:
-            choices.insert(0, (KEPT, _("As it is: %(place)s") % {"place": line_of(kept)}))
+        if current is not None:
+            choices.insert(0, (CURRENT, _("As it is: %(place)s") % {"place": line_of(current)}))
         choices.append((TYPED, _("Another address")))
         self._usual = usual or choices[0][0]
         form.fields[place.choice] = forms.ChoiceField(
@@ -90,12 +90,12 @@ class PlaceFields:
             form.fields[place.prefix + name] = forms.CharField(
                 label=_LABELS[name], required=False, max_length=stops.MAX_LENGTHS[key]
             )
-        hidden = bool(self._kept_code) and not opens_doors
+        hidden = bool(self._current_code) and not opens_doors
         form.fields[place.prefix + _CODE] = forms.CharField(
             label=_("Door code"),
             required=False,
             max_length=stops.MAX_LENGTHS[stops.ACCESS_CODE],
-            initial=self._kept_code if opens_doors else "",
+            initial=self._current_code if opens_doors else "",
             widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
             help_text=_("There is one, which dispatchers and drivers see. Empty: it stays.")
             if hidden
@@ -111,7 +111,7 @@ class PlaceFields:
     def check(self) -> None:
         """Require street and city if the place is a typed address."""
         values = self._form.cleaned_data
-        for name in _NEEDED if values.get(self.place.choice) == TYPED else ():
+        for name in _REQUIRED if values.get(self.place.choice) == TYPED else ():
             if not values.get(self.place.prefix + name):
                 self._form.add_error(self.place.prefix + name, _("Another address needs this."))
 
@@ -119,7 +119,7 @@ class PlaceFields:
         """Return the chosen or typed stop with its access code; None if the current stop is unchanged."""
         values, prefix = self._form.cleaned_data, self.place.prefix
         chosen = values[self.place.choice] or self._usual
-        if chosen == KEPT:
+        if chosen == CURRENT:
             return None
         if chosen == TYPED:
             stop: Mapping[str, Any] = {"facilityId": None} | {
@@ -129,15 +129,15 @@ class PlaceFields:
             stop = self.offered[chosen][1]
         code = values[prefix + _CODE]
         # For users who see access codes, the field still holds the code of the previous place.
-        is_of_old = self._opens_doors and code == self._kept_code
-        return {**stop, stops.ACCESS_CODE: code} if code and not is_of_old else dict(stop)
+        is_current_code = self._opens_doors and code == self._current_code
+        return {**stop, stops.ACCESS_CODE: code} if code and not is_current_code else dict(stop)
 
     def patch(self) -> dict[str, str]:
         """Return the changed access code of the current stop; {} if it is unchanged."""
         values, prefix = self._form.cleaned_data, self.place.prefix
         code: str = values[prefix + _CODE]
-        is_kept = code == self._kept_code if self._opens_doors else not (code or values.get(prefix + _NO_CODE))
-        return {} if is_kept else {stops.ACCESS_CODE: code}
+        is_unchanged = code == self._current_code if self._opens_doors else not (code or values.get(prefix + _NO_CODE))
+        return {} if is_unchanged else {stops.ACCESS_CODE: code}
 
     # For the template
 
@@ -157,22 +157,22 @@ class PlaceFields:
         return [self._form[name] for name in names if name in self._form.fields]
 
     @property
-    def says(self) -> str:
+    def summary(self) -> str:
         """Summarize the place, and whether it has an access code."""
         chosen = self.choice.value() or self._usual
         name = dict(self.choice.field.choices).get(chosen, "")  # type: ignore[attr-defined]  # a ChoiceField
         return _("%(place)s, with a door code") % {"place": name} if self._has_code() else str(name)
 
     @property
-    def code_says(self) -> str:
+    def code_summary(self) -> str:
         return _("set") if self._has_code() else _("none")
 
     @property
-    def is_wrong(self) -> bool:
+    def has_errors(self) -> bool:
         return any(name in self._form.errors for name in self.wires().values())
 
     @property
-    def code_is_wrong(self) -> bool:
+    def code_has_errors(self) -> bool:
         return any(field.errors for field in self.code)
 
     def _has_code(self) -> bool:
@@ -185,12 +185,12 @@ def line_of(stop: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, (stop.get(key) for key in ("name", "addressLine1", "city")))) or str(_("unnamed"))
 
 
-def home_of(rider: Rider) -> Offered:
+def home_of(rider: Rider) -> PlaceChoices:
     """Return the rider's home as a choice; {} if it is unknown."""
     home = rider.home_address
     return {HOME: (_("Home: %(place)s") % {"place": line_of({**home, "name": ""})}, home)} if home else {}
 
 
-def saved_places_of(rider: Rider) -> Offered:
+def saved_places_of(rider: Rider) -> PlaceChoices:
     """Return the rider's saved places as choices, with keys by position."""
     return {f"saved-{number}": (line_of(stop), stop) for number, stop in enumerate(rider.saved_places)}

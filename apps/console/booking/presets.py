@@ -41,9 +41,9 @@ PRESETS: Final[Mapping[str, Preset]] = {
     "dialysis": Preset(_("Dialysis"), "repeat", ServiceType.DIALYSIS, HOME, FACILITY, ARRIVE, WILL_CALL),
     "other": Preset(_("Other"), "ellipsis", ServiceType.OTHER, HOME, TYPED, PICKUP, NONE),
 }
-_OF_KIND: Final[Mapping[str, str]] = {FacilityKind.HOSPITAL: "discharge", FacilityKind.DIALYSIS: "dialysis"}
+_BY_FACILITY_KIND: Final[Mapping[str, str]] = {FacilityKind.HOSPITAL: "discharge", FacilityKind.DIALYSIS: "dialysis"}
 
 
-def usual_at(kind: str) -> str:
+def default_preset_at(kind: str) -> str:
     """Return the most frequent purpose at a kind of facility."""
-    return _OF_KIND.get(kind, "appointment")
+    return _BY_FACILITY_KIND.get(kind, "appointment")

@@ -1,6 +1,6 @@
 """Prefill a new booking from a ride: rider, purpose, places and needs, for another day.
 
-`beside` also copies the time: for a planner who decided to split a ride, a second ride carries the rest.
+`second_ride_values` also copies the time: for a planner who decided to split a ride, a second ride carries the rest.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _DISCHARGE: Final = {
 _SAME_PLACE: Final = ("facilityId", "addressLine1", "city", "postalCode")
 
 
-def repeated(ride_id: str, by: Principal) -> Ride | None:
+def ride_to_repeat(ride_id: str, by: Principal) -> Ride | None:
     """Return the ride to repeat; None if `ride_id` is empty.  One query.
 
     Raises:
@@ -41,13 +41,13 @@ def repeated(ride_id: str, by: Principal) -> Ride | None:
     if not ride_id:
         return None
     pk = uuid_or_none(ride_id)
-    found = None if pk is None else Ride.objects.visible_to(by).filter(pk=pk).first()
-    if found is None:
+    ride = None if pk is None else Ride.objects.visible_to(by).filter(pk=pk).first()
+    if ride is None:
         raise Http404
-    return found
+    return ride
 
 
-def asked_by(ride: Ride) -> dict[str, str]:
+def query_params_of(ride: Ride) -> dict[str, str]:
     """Return the query parameters of a booking for the ride's rider, facility and purpose."""
     reasons = {preset.service.value: key for key, preset in PRESETS.items()}
     facility: UUID | None = ride.facility_id
@@ -60,14 +60,14 @@ def asked_by(ride: Ride) -> dict[str, str]:
 
 def values_of(ride: Ride, form: BookingForm, rider: RiderRecord) -> dict[str, Any]:
     """Return form values from a ride, except day and time.  Needs equal to the rider's profile stay empty."""
-    arrives = ride.scheduling_anchor == "appointment" or ride.service_type == "dialysis"
-    when = WILL_CALL if ride.will_call else ARRIVE if arrives else PICKUP
+    is_arrival = ride.scheduling_anchor == "appointment" or ride.service_type == "dialysis"
+    when = WILL_CALL if ride.will_call else ARRIVE if is_arrival else PICKUP
     needs = {
-        need.name: need.kind.shown(need.of(ride.accommodation))
+        need.name: need.kind.to_initial(need.of(ride.accommodation))
         for need in NEEDS
         if need.name in form.fields and need.of(ride.accommodation) != need.of(rider.needs)
     }
-    along = {need.name: need.kind.shown(need.of(ride.companions)) for need in COMPANIONS}
+    companions = {need.name: need.kind.to_initial(need.of(ride.companions)) for need in COMPANIONS}
     return {
         "when": when,
         "way_back": NONE if ride.leg_type == "one_way" else form["way_back"].initial,
@@ -75,19 +75,19 @@ def values_of(ride: Ride, form: BookingForm, rider: RiderRecord) -> dict[str, An
         "facility_notes": ride.facility_notes,
         "payer": str(ride.payer_id or ""),
         **needs,
-        **along,
+        **companions,
         **_place(form, "pickup_from", "", ride.pickup),
         **_place(form, "dropoff_at", "dropoff_", ride.dropoff),
     }
 
 
-def beside(ride: Ride, zone: str, now: datetime) -> dict[str, Any]:
+def second_ride_values(ride: Ride, zone: str, now: datetime) -> dict[str, Any]:
     """Return further form values for a second ride beside this one: its time, and the discharge contacts.
 
     The time is in the form's zone; it is now if the rider is ready or the time has passed.
     """
-    arrives = ride.appointment_at is not None and ride.scheduling_anchor == "appointment"
-    at = ride.appointment_at if arrives and ride.appointment_at is not None else ride.pickup_at
+    is_arrival = ride.appointment_at is not None and ride.scheduling_anchor == "appointment"
+    at = ride.appointment_at if is_arrival and ride.appointment_at is not None else ride.pickup_at
     if ride.ready_at is not None or at <= now:
         when = {"when": PICKUP, "day": now.astimezone(ZoneInfo(zone)).date(), "clock": NOW}
     else:
@@ -96,11 +96,11 @@ def beside(ride: Ride, zone: str, now: datetime) -> dict[str, Any]:
     return when | _discharge(ride.discharge or {})
 
 
-def _discharge(told: Mapping[str, Any]) -> dict[str, Any]:
-    planner = told.get("planner") or {}
-    known = {field: told.get(key) for field, key in _DISCHARGE.items()}
-    known |= {"planner_name": planner.get("name"), "planner_phone": planner.get("phone")}
-    return {field: value for field, value in known.items() if value}
+def _discharge(discharge: Mapping[str, Any]) -> dict[str, Any]:
+    planner = discharge.get("planner") or {}
+    values = {field: discharge.get(key) for field, key in _DISCHARGE.items()}
+    values |= {"planner_name": planner.get("name"), "planner_phone": planner.get("phone")}
+    return {field: value for field, value in values.items() if value}
 
 
 def _place(form: BookingForm, choice: str, prefix: str, stop: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from apps.riders.queries import RiderRecord
 from lib.access import Principal
 from lib.phone_input import e164
 
-FEWEST: Final = 2  # characters; shorter texts find nothing
-MOST: Final = 8  # riders in a result; a longer text narrows it down
+MIN_LENGTH: Final = 2  # characters; shorter texts find nothing
+MAX_RIDERS: Final = 8  # riders in a result; a longer text narrows it down
 # One expression: with the columns of the index on names, PostgreSQL would scan that index for the first few matches.
 _BY_NAME: Final = Concat(Lower("last_name"), Value(" "), Lower("first_name"))
 # Names of criteria in the audit trail, the same as for the API.
@@ -40,34 +40,34 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RiderMatches:
     options: Sequence[Option]
     has_more: bool
 
 
-def find(text: str, *, by: Principal, most: int = MOST) -> Found:
-    """Find up to `most` visible riders, sorted by name.
+def find(text: str, *, by: Principal, limit: int = MAX_RIDERS) -> RiderMatches:
+    """Find up to `limit` visible riders, sorted by name.
 
     The text is a prefix of a name, an id of any system, a phone number or a birth date (ISO 8601).  Writes an audit
     entry with the riders found.  Five queries, up to two more for a text with digits.
     """
-    said = text.strip()
-    found: list[Any] = []
-    tried: list[str] = []
-    for criteria in _criteria(said) if len(said) >= FEWEST else ():
-        tried += criteria
+    query = text.strip()
+    riders_found: list[Any] = []
+    criteria_used: list[str] = []
+    for criteria in _criteria(query) if len(query) >= MIN_LENGTH else ():
+        criteria_used += criteria
         rows = riders.search(criteria, by=by).order_by(_BY_NAME, "pk")
-        if found := list(rows[: most + 1]):
+        if riders_found := list(rows[: limit + 1]):
             break
     record_read(
         by=by,
         action="riders.search",
         subject_type="rider",
-        rider_ids=[rider.pk for rider in found[:most]],
-        details={"criteria": sorted(_RECORDED.get(name, name) for name in tried)},
+        rider_ids=[rider.pk for rider in riders_found[:limit]],
+        details={"criteria": sorted(_RECORDED.get(name, name) for name in criteria_used)},
     )
-    shown = riders.records(found[:most], by=by) if found else []
-    return Found([option_of(record, by) for record in shown], len(found) > most)
+    records = riders.records(riders_found[:limit], by=by) if riders_found else []
+    return RiderMatches([option_of(record, by) for record in records], len(riders_found) > limit)
 
 
 def options(rider_ids: Sequence[UUID], *, by: Principal) -> list[Option]:
@@ -87,26 +87,26 @@ def card_of(record: RiderRecord, by: Principal) -> Option:
     return _option(record, [*needs_said(record.needs, None, {}, by), *([line_of(home)] if home else [])], by)
 
 
-def _option(record: RiderRecord, more: Sequence[str], by: Principal) -> Option:
+def _option(record: RiderRecord, facts: Sequence[str], by: Principal) -> Option:
     rider = record.rider
-    known_as = [name.value for name in record.external_ids[:1]]
+    ids = [name.value for name in record.external_ids[:1]]
     born = [rider.date_of_birth.isoformat()] if rider.date_of_birth else []
-    return Option(record, whole_name(rider, by), " · ".join([*born, *known_as, *more]))
+    return Option(record, whole_name(rider, by), " · ".join([*born, *ids, *facts]))
 
 
-def _criteria(said: str) -> list[Mapping[str, Any]]:
+def _criteria(text: str) -> list[Mapping[str, Any]]:
     """Return possible meanings of the text, in the order in which the search tries them."""
-    if not any(one.isdigit() for one in said):
-        return [{"name": said}]
-    phone, birth_date = e164(said, region=settings.PHONE_REGION), _day(said)
+    if not any(character.isdigit() for character in text):
+        return [{"name": text}]
+    phone, birth_date = e164(text, region=settings.PHONE_REGION), _day(text)
     numbers: list[Mapping[str, Any]] = [{"date_of_birth": birth_date}] if birth_date else []
     if phone:  # in some regions a date also parses as a phone number
         numbers.append({"phone": phone})
-    return [*numbers, {"called": said}, {"name": said}]
+    return [*numbers, {"called": text}, {"name": text}]
 
 
-def _day(said: str) -> date | None:
+def _day(text: str) -> date | None:
     try:
-        return date.fromisoformat(said)
+        return date.fromisoformat(text)
     except ValueError:
         return None

@@ -22,10 +22,10 @@ from lib.console_forms import choose
 from lib.errors import DomainError
 from lib.ids import uuid7
 
-MOST_ROWS: Final = 100  # in one request; each row takes as many queries as a booking
-MOST_BYTES: Final = 100_000
+MAX_ROWS: Final = 100  # in one request; each row takes as many queries as a booking
+MAX_BYTES: Final = 100_000
 COLUMNS: Final = ("rider", "reason", "day", "time", "from", "to", "note")
-NEEDED: Final = ("rider", "day", "time")
+REQUIRED: Final = ("rider", "day", "time")
 _PLACES: Final[Mapping[str, str]] = {"from": "pickup_from", "to": "dropoff_at"}
 
 
@@ -38,44 +38,44 @@ class SheetForm(forms.Form):
     rows = forms.CharField(
         label=gettext_lazy("Rows"),
         required=False,
-        max_length=MOST_BYTES,
+        max_length=MAX_BYTES,
         widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono"}),
     )
     file = forms.FileField(label=gettext_lazy("Or a CSV file"), required=False, max_length=200)
 
     def __init__(self, *args: Any, desk: Desk, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        rows = [(one.pk, one.name) for one in desk.facilities]
+        rows = [(facility.pk, facility.name) for facility in desk.facilities]
         choose(self, "facility", rows, first=_("None of them") if desk.by.facility_ids is None else None)
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
-        if (file := said.get("file")) is not None:
-            if file.size > MOST_BYTES:
+        cleaned = self.cleaned_data
+        if (file := cleaned.get("file")) is not None:
+            if file.size > MAX_BYTES:
                 self.add_error("file", _("The file is too large."))
-                return said
+                return cleaned
             try:
-                said["rows"] = file.read().decode("utf-8-sig")
+                cleaned["rows"] = file.read().decode("utf-8-sig")
             except UnicodeDecodeError:
                 self.add_error("file", _("The file is no text in UTF-8."))
-        self.text = said.get("rows", "").replace("\0", "")
+        self.text = cleaned.get("rows", "").replace("\0", "")
         if not self.errors and not self.text.strip():
             self.add_error("rows", _("There are no rows."))
-        return said
+        return cleaned
 
     def records(self) -> list[dict[str, str]]:
         """Parse the rows by their header; [] with an error on the form if it lacks columns or has too many rows."""
         reader = csv.DictReader(StringIO(self.text, newline=None))
         names = [name.strip().lower() for name in reader.fieldnames or ()]
-        if missing := [name for name in NEEDED if name not in names]:
+        if missing := [name for name in REQUIRED if name not in names]:
             self.add_error("rows", _("The first row lacks: %(names)s.") % {"names": ", ".join(missing)})
             return []
         reader.fieldnames = names
-        found = [{name: str(row.get(name) or "").strip() for name in COLUMNS} for row in reader]
-        if len(found) > MOST_ROWS:
-            self.add_error("rows", _("At most %(count)s rows at a time.") % {"count": MOST_ROWS})
+        records = [{name: str(row.get(name) or "").strip() for name in COLUMNS} for row in reader]
+        if len(records) > MAX_ROWS:
+            self.add_error("rows", _("At most %(count)s rows at a time.") % {"count": MAX_ROWS})
             return []
-        return found
+        return records
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,32 +96,32 @@ def lines(records: Sequence[Mapping[str, str]], *, desk: Desk) -> list[SheetRow]
 
 
 def _line(number: int, record: Mapping[str, str], desk: Desk) -> SheetRow:
-    found = list(riders.search({"called": record["rider"]}, by=desk.by)[:2]) if record["rider"] else []
-    if len(found) != 1:
-        said = _("Several riders have this id.") if found else _("There is no rider with this id.")
-        return SheetRow(number, record, None, "", None, [said])
-    rider, name = found[0], whole_name(found[0], desk.by)
+    matches = list(riders.search({"called": record["rider"]}, by=desk.by)[:2]) if record["rider"] else []
+    if len(matches) != 1:
+        problem = _("Several riders have this id.") if matches else _("There is no rider with this id.")
+        return SheetRow(number, record, None, "", None, [problem])
+    rider, name = matches[0], whole_name(matches[0], desk.by)
     reason = record["reason"].lower() or desk.preset_key
     if reason not in PRESETS:
-        known = ", ".join(PRESETS)
+        presets = ", ".join(PRESETS)
         return SheetRow(
-            number, record, rider.pk, name, None, [_("The reason is one of these: %(known)s.") % {"known": known}]
+            number, record, rider.pk, name, None, [_("The reason is one of these: %(known)s.") % {"known": presets}]
         )
-    own = replace(desk, rider=riders.record(rider, by=desk.by), preset_key=reason)
-    form = BookingForm(_filled(record, own), desk=own)
+    row_desk = replace(desk, rider=riders.record(rider, by=desk.by), preset_key=reason)
+    form = BookingForm(_form_data(record, row_desk), desk=row_desk)
     if form.is_valid():
         try:
-            ahead = booking.preview(draft=form.draft(), rider=rider, by=desk.by, at=desk.now)
+            preview = booking.preview(draft=form.draft(), rider=rider, by=desk.by, at=desk.now)
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            if not ahead.beside:
+            if not preview.beside:
                 return SheetRow(number, record, rider.pk, name, form.draft(), [])
             form.add_error(None, _("The rider has a ride at this time."))
     return SheetRow(number, record, rider.pk, name, None, _problems(form))
 
 
-def _filled(record: Mapping[str, str], desk: Desk) -> dict[str, Any]:
+def _form_data(record: Mapping[str, str], desk: Desk) -> dict[str, Any]:
     """Return the form data of a row; an empty column gets the form's default."""
     blank = BookingForm(desk=desk)
     values = {name: blank[name].value() for name in blank.fields}
@@ -135,8 +135,8 @@ def _filled(record: Mapping[str, str], desk: Desk) -> dict[str, Any]:
 
 
 def _problems(form: BookingForm) -> list[str]:
-    found = []
+    problems = []
     for name, errors in form.errors.items():
         label = "" if name == "__all__" else f"{form.fields[name].label}: "
-        found += [f"{label}{error}" for error in errors]
-    return found
+        problems += [f"{label}{error}" for error in errors]
+    return problems

@@ -25,21 +25,21 @@ from lib.scopes import Scope
 def book_sheet(request: HttpRequest) -> HttpResponse:
     """Check a sheet and list the problems of its rows; book all rows if requested (`book`) and free of problems."""
     now = timezone.now()
-    said = (request.POST if request.method == "POST" else request.GET).dict()
-    desk = booking_desk.desk_of(request, said, do="", now=now)
+    form_data = (request.POST if request.method == "POST" else request.GET).dict()
+    desk = booking_desk.desk_of(request, form_data, do="", now=now)
     if request.method != "POST":
         initial = {"facility": str(desk.facility.pk) if desk.facility else ""}
         return _page(request, SheetForm(desk=desk, initial=initial), [])
     form = SheetForm(request.POST, request.FILES, desk=desk)
     lines = sheet.lines(form.records(), desk=desk) if form.is_valid() else []
     if lines:
-        _record_looks(desk, lines)
-    wrong = [line for line in lines if line.problems]
-    if wrong:
-        count = len(wrong)
-        said_so = ngettext("%(count)s row is wrong.", "%(count)s rows are wrong.", count)
-        form.add_error("rows", said_so % {"count": count})
-    elif lines and "book" in said:
+        _record_reads(desk, lines)
+    invalid = [line for line in lines if line.problems]
+    if invalid:
+        count = len(invalid)
+        message = ngettext("%(count)s row is wrong.", "%(count)s rows are wrong.", count)
+        form.add_error("rows", message % {"count": count})
+    elif lines and "book" in form_data:
         try:
             drafts = [line.draft for line in lines if line.draft is not None]
             booked = booking.book_many(drafts=drafts, by=desk.by, at=now)
@@ -47,30 +47,34 @@ def book_sheet(request: HttpRequest) -> HttpResponse:
             form.add_error("rows", _("Nothing is booked: %(why)s") % {"why": refusal.message})
         else:
             count = len(booked)
-            said_so = ngettext("%(count)s booking is made.", "%(count)s bookings are made.", count)
-            messages.success(request, said_so % {"count": count})
+            message = ngettext("%(count)s booking is made.", "%(count)s bookings are made.", count)
+            messages.success(request, message % {"count": count})
             return redirect("book_sheet")
     return _page(request, form, lines)
 
 
-def _record_looks(desk: Desk, lines: Sequence[SheetRow]) -> None:
+def _record_reads(desk: Desk, lines: Sequence[SheetRow]) -> None:
     """Write an audit entry with the riders found by their ids."""
-    found = {line.rider_id for line in lines if line.rider_id}
+    rider_ids = {line.rider_id for line in lines if line.rider_id}
     record_read(
-        by=desk.by, action="riders.search", subject_type="rider", rider_ids=found, details={"criteria": ["external_id"]}
+        by=desk.by,
+        action="riders.search",
+        subject_type="rider",
+        rider_ids=rider_ids,
+        details={"criteria": ["external_id"]},
     )
 
 
 def _page(request: HttpRequest, form: SheetForm, lines: Sequence[SheetRow]) -> HttpResponse:
-    wrong = bool(form.errors)
+    has_errors = bool(form.errors)
     context = {
         "form": form,
         "lines": lines,
-        "wrong": wrong,
+        "has_errors": has_errors,
         "text": form.text or form.data.get("rows", ""),  # also of a file: the form posts it as text to book
         "columns": sheet.COLUMNS,
-        "needed": sheet.NEEDED,
-        "most": sheet.MOST_ROWS,
-        "ready": bool(lines) and not wrong,
+        "required_columns": sheet.REQUIRED,
+        "max_rows": sheet.MAX_ROWS,
+        "can_book": bool(lines) and not has_errors,
     }
-    return render(request, "rides/book_sheet.html", context, status=UNPROCESSABLE if wrong else 200)
+    return render(request, "rides/book_sheet.html", context, status=UNPROCESSABLE if has_errors else 200)

@@ -32,7 +32,7 @@ from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.templatetags.moments import distance
 from apps.riders.rules import rider_status
 from apps.rides.queries import availability, bookings
-from apps.rides.queries import booking_drafts as kept_drafts
+from apps.rides.queries import booking_drafts as draft_queries
 from apps.rides.rules.booking_rules import IN_WORDS, Question
 from apps.rides.services import booking, booking_drafts
 from lib.clocks import clock
@@ -42,7 +42,7 @@ from lib.scopes import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BookingSummary:
     """Preview of a form: its times, the promised pickup window, free vehicles, review reasons and errors.
 
     `echo` is the entered time as it was parsed, or its error.
@@ -52,8 +52,8 @@ class Seen:
     times: list[tuple[str, SafeString]]
     promise: SafeString | None
     vehicles: str
-    questions: list[str]
-    refusals: list[str]
+    review_reasons: list[str]
+    errors: list[str]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -61,17 +61,17 @@ class Seen:
 def book(request: HttpRequest) -> HttpResponse:
     """Show the form, apply a button, or book the ride.
 
-    The value `do` of a button is "" to book and "look" for the preview; others change the form, see `form_continued`.
+    The value `do` of a button is "" to book and "look" for the preview; others change the form, see `reopened_form`.
     If a ride with the key of the form exists, it is not booked again.
     """
     now = timezone.now()
     if request.method != "POST":
-        form = _taken_up(request, now) if "draft" in request.GET else _begun(request, now)
+        form = _form_of_draft(request, now) if "draft" in request.GET else _form_of_url(request, now)
         return _page(request, form)
-    do = _wanted(request)
+    do = _pressed_button(request)
     desk = booking_desk.desk_of(request, request.POST.dict(), do=do, now=now)
     if do not in ("", "look"):
-        return _page(request, booking_desk.form_continued(request, desk, request.POST.dict(), do=do), do=do)
+        return _page(request, booking_desk.reopened_form(request, desk, request.POST.dict(), do=do), do=do)
     form = BookingForm(request.POST, desk=desk)
     if form.is_valid() and not do:
         try:
@@ -83,7 +83,7 @@ def book(request: HttpRequest) -> HttpResponse:
             form.refuse(refusal)
         else:
             booking_desk.remember(request, form)
-            _tell(request, booked)
+            _add_messages(request, booked)
             return redirect("book_ride")
     return _page(request, form)
 
@@ -92,8 +92,8 @@ def book(request: HttpRequest) -> HttpResponse:
 @require_scope(Scope.RIDES_WRITE)
 def riders(request: HttpRequest) -> HttpResponse:
     """Return matching riders as options of a combobox."""
-    found = rider_combo.find(request.POST.get("q", "")[:100].replace("\0", ""), by=principal_of(request))
-    return render(request, "rides/rider_options.html", {"found": found})
+    matches = rider_combo.find(request.POST.get("q", "")[:100].replace("\0", ""), by=principal_of(request))
+    return render(request, "rides/rider_options.html", {"matches": matches})
 
 
 @require_POST
@@ -102,25 +102,25 @@ def check(request: HttpRequest) -> HttpResponse:
     """Return the preview of the form as a fragment.  Writes an audit entry for a known rider."""
     desk = booking_desk.desk_of(request, request.POST.dict(), do="", now=timezone.now())
     form = BookingForm(request.POST, desk=desk)
-    context = {"form": form, "desk": desk, "seen": _seen(form), **_standing(form)}
+    context = {"form": form, "desk": desk, "summary": _summary(form), **_conflicts(form)}
     if desk.rider is not None:
-        _record_look(desk, [desk.rider.rider.pk])
+        _record_read(desk, [desk.rider.rider.pk])
     return render(request, "rides/booking_seen.html", context)
 
 
-def _begun(request: HttpRequest, now: datetime) -> BookingForm:
+def _form_of_url(request: HttpRequest, now: datetime) -> BookingForm:
     """Return the form for the URL: for a rider, a facility, a purpose, or a ride to repeat (`repeat`).
 
     With `beside`, the new ride takes place beside the repeated one.
     """
-    ride = repeat.repeated(request.GET.get("repeat", ""), principal_of(request))
-    asked = request.GET.dict() if ride is None else repeat.asked_by(ride)
-    desk = booking_desk.desk_of(request, asked, do="", now=now)
-    form = booking_desk.form_begun(request, desk)
+    ride = repeat.ride_to_repeat(request.GET.get("repeat", ""), principal_of(request))
+    params = request.GET.dict() if ride is None else repeat.query_params_of(ride)
+    desk = booking_desk.desk_of(request, params, do="", now=now)
+    form = booking_desk.new_form(request, desk)
     if ride is not None and desk.rider is not None:
         form.initial = {**form.initial, **repeat.values_of(ride, form, desk.rider)}
         if "beside" in request.GET:
-            form.initial |= repeat.beside(ride, desk.zone, now)
+            form.initial |= repeat.second_ride_values(ride, desk.zone, now)
         record_read(
             by=desk.by,
             action="rides.read",
@@ -132,7 +132,7 @@ def _begun(request: HttpRequest, now: datetime) -> BookingForm:
     return form
 
 
-def _taken_up(request: HttpRequest, now: datetime) -> BookingForm:
+def _form_of_draft(request: HttpRequest, now: datetime) -> BookingForm:
     """Return the form of a saved draft.
 
     If the rider or the facility is no longer visible to the user, both are left out, with a warning.
@@ -140,17 +140,17 @@ def _taken_up(request: HttpRequest, now: datetime) -> BookingForm:
     Raises:
         Http404: the user has no such draft.
     """
-    draft = kept_drafts.found(request.GET["draft"], principal_of(request))
+    draft = draft_queries.found(request.GET["draft"], principal_of(request))
     if draft is None:
         raise Http404
-    said = {**kept_drafts.form_data_of(draft), "key": str(draft.key)}
+    form_data = {**draft_queries.form_data_of(draft), "key": str(draft.key)}
     try:
-        desk = booking_desk.desk_of(request, said, do="", now=now)
+        desk = booking_desk.desk_of(request, form_data, do="", now=now)
     except Http404:
         messages.warning(request, _("The rider or the facility of this draft is no longer in your reach."))
-        said = {name: text for name, text in said.items() if name not in ("rider", "facility")}
-        desk = booking_desk.desk_of(request, said, do="", now=now)
-    return booking_desk.form_continued(request, desk, said, do="")
+        form_data = {name: text for name, text in form_data.items() if name not in ("rider", "facility")}
+        desk = booking_desk.desk_of(request, form_data, do="", now=now)
+    return booking_desk.reopened_form(request, desk, form_data, do="")
 
 
 def ride_address(ride_id: UUID) -> str:
@@ -158,7 +158,7 @@ def ride_address(ride_id: UUID) -> str:
     return reverse("ride_page", args=[ride_id])
 
 
-def _wanted(request: HttpRequest) -> str:
+def _pressed_button(request: HttpRequest) -> str:
     """Return the pressed button; Enter in the search field without a chosen rider is "find"."""
     do = request.POST.get("do", "")
     searches = not do and request.POST.get("q") and not request.POST.get("rider") and not request.POST.get("is_new")
@@ -168,49 +168,53 @@ def _wanted(request: HttpRequest) -> str:
 def _page(request: HttpRequest, form: BookingForm, *, do: str = "") -> HttpResponse:
     """Render the form.  Writes an audit entry if the page shows riders."""
     desk = form.desk
-    seen = _seen(form) if form.is_bound else None
-    wrong = bool(form.errors)
+    summary = _summary(form) if form.is_bound else None
+    has_errors = bool(form.errors)
     context: dict[str, Any] = {"form": form, "desk": desk, "presets": PRESETS, "do": do.partition(":")[0]}
-    named: list[UUID] = []
+    rider_ids: list[UUID] = []
     if do == "find":
-        context["found"] = rider_combo.find(str(form.initial["q"]), by=desk.by)
+        context["matches"] = rider_combo.find(str(form.initial["q"]), by=desk.by)
     if form.suspect_ids:
-        suspects = rider_combo.options(form.suspect_ids, by=desk.by)
-        context["suspects"] = suspects
-        named += form.suspect_ids
+        duplicates = rider_combo.options(form.suspect_ids, by=desk.by)
+        context["duplicates"] = duplicates
+        rider_ids += form.suspect_ids
     if desk.rider is not None:
-        context |= {"who": rider_combo.card_of(desk.rider, desk.by), **_standing(form)}
-        named.append(desk.rider.rider.pk)
-    if named:
-        _record_look(desk, named)
+        context |= {"chosen_rider": rider_combo.card_of(desk.rider, desk.by), **_conflicts(form)}
+        rider_ids.append(desk.rider.rider.pk)
+    if rider_ids:
+        _record_read(desk, rider_ids)
     is_new = request.method != "POST" and "draft" not in request.GET
-    context |= {"wrong": wrong, "seen": seen, "begun": kept_drafts.latest(desk.by) if is_new else None}
-    context["looks"] = "draft" in request.GET  # a draft is previewed at once
-    return render(request, "rides/book.html", context, status=UNPROCESSABLE if wrong else 200)
+    context |= {
+        "has_errors": has_errors,
+        "summary": summary,
+        "latest_draft": draft_queries.latest(desk.by) if is_new else None,
+    }
+    context["preview_now"] = "draft" in request.GET  # a draft is previewed at once
+    return render(request, "rides/book.html", context, status=UNPROCESSABLE if has_errors else 200)
 
 
-def _record_look(desk: Desk, rider_ids: Sequence[UUID]) -> None:
+def _record_read(desk: Desk, rider_ids: Sequence[UUID]) -> None:
     record_read(by=desk.by, action="riders.read", subject_type="rider", subject_id=rider_ids[0], rider_ids=rider_ids)
 
 
-def _seen(form: BookingForm) -> Seen:
+def _summary(form: BookingForm) -> BookingSummary:
     """Return the preview of a bound form.  Eight queries for a complete ride of a known rider."""
     desk = form.desk
     complete = form.is_valid()  # also computes the times
     times = {_("Pickup"): form.pickup_at, _("There by"): form.appointment_at, _("Way back"): form.back_at}
-    said = [(label, _told_at(at, form)) for label, at in times.items() if at is not None]
-    promise, vehicles, questions, refusals = None, "", [], []
+    texts = [(label, _time_text(at, form)) for label, at in times.items() if at is not None]
+    promise, vehicles, review_reasons, errors = None, "", [], []
     if complete and desk.rider is not None:
         try:
-            ahead = booking.preview(draft=form.draft(), rider=desk.rider.rider, by=desk.by, at=desk.now)
+            preview = booking.preview(draft=form.draft(), rider=desk.rider.rider, by=desk.by, at=desk.now)
         except DomainError as refusal:
             form.refuse(refusal)
-            refusals = [str(said) for errors in form.errors.values() for said in errors]
+            errors = [str(error) for field_errors in form.errors.values() for error in field_errors]
         else:
-            promise, vehicles = _promise(ahead, form), _vehicles(ahead)
-            questions = [str(IN_WORDS[one]) for one in ahead.questions]
-            refusals = [_("The rider has a ride at this time.")] if ahead.beside else []
-    return Seen(_echo(form), said, promise, vehicles, questions, refusals)
+            promise, vehicles = _promise(preview, form), _vehicles(preview)
+            review_reasons = [str(IN_WORDS[reason]) for reason in preview.questions]
+            errors = [_("The rider has a ride at this time.")] if preview.beside else []
+    return BookingSummary(_echo(form), texts, promise, vehicles, review_reasons, errors)
 
 
 def _echo(form: BookingForm) -> str | SafeString:
@@ -218,51 +222,51 @@ def _echo(form: BookingForm) -> str | SafeString:
     at = form.appointment_at or form.pickup_at
     if not form["clock"].value():
         return ""
-    wrong = form.errors.get("clock")
-    return str(wrong[0]) if wrong else _told_at(at, form) if at is not None else ""
+    errors = form.errors.get("clock")
+    return str(errors[0]) if errors else _time_text(at, form) if at is not None else ""
 
 
-def _told_at(at: datetime, form: BookingForm) -> SafeString:
+def _time_text(at: datetime, form: BookingForm) -> SafeString:
     return format_html("{}, {}", local_time(at, form.zone), distance(at, form.now))
 
 
-def _promise(ahead: booking.BookingPreview, form: BookingForm) -> SafeString:
-    if ahead.promised_by is None:
+def _promise(preview: booking.BookingPreview, form: BookingForm) -> SafeString:
+    if preview.promised_by is None:
         return format_html("{}", _("Promised when it is released."))
     zone = ZoneInfo(form.zone)
-    span = [clock(at.astimezone(zone)) for at in (ahead.window.starts_at, ahead.window.ends_at)]
+    span = [clock(at.astimezone(zone)) for at in (preview.window.starts_at, preview.window.ends_at)]
     return format_html("{} <strong>{} \N{EN DASH} {}</strong>", _("Pickup promised"), *span)
 
 
-def _vehicles(ahead: booking.BookingPreview) -> str:
+def _vehicles(preview: booking.BookingPreview) -> str:
     """Return the number of free suitable vehicles as text; "" if no suitable vehicle is on shift then."""
-    found = availability.availability(ahead.columns)
-    if not found.on_shift:
+    free_vehicles = availability.availability(preview.columns)
+    if not free_vehicles.on_shift:
         return ""
-    said = ngettext(
+    template = ngettext(
         "%(free)s of %(count)s suitable vehicle on shift is free then.",
         "%(free)s of %(count)s suitable vehicles on shift are free then.",
-        found.on_shift,
+        free_vehicles.on_shift,
     )
-    return said % {"free": found.free, "count": found.on_shift}
+    return template % {"free": free_vehicles.free, "count": free_vehicles.on_shift}
 
 
-def _tell(request: HttpRequest, booked: booking.Booked) -> None:
+def _add_messages(request: HttpRequest, booked: booking.Booked) -> None:
     """Add messages about the booking, and about the reasons for which a dispatcher has to review it."""
     ride = booked.ride
-    said = _("The ride is booked.") if booked.return_ride is None else _("The ride and the way back are booked.")
-    messages.success(request, _with_link(said, ride.pk))
+    message = _("The ride is booked.") if booked.return_ride is None else _("The ride and the way back are booked.")
+    messages.success(request, _with_link(message, ride.pk))
     legs = [ride, *([booked.return_ride] if booked.return_ride else [])]
-    questions = dict.fromkeys(str(IN_WORDS[Question(one)]) for leg in legs for one in leg.review_reasons)
-    if questions:
-        messages.warning(request, " ".join([_("A dispatcher has to confirm it."), *questions]))
+    review_reasons = dict.fromkeys(str(IN_WORDS[Question(reason)]) for leg in legs for reason in leg.review_reasons)
+    if review_reasons:
+        messages.warning(request, " ".join([_("A dispatcher has to confirm it."), *review_reasons]))
 
 
-def _with_link(said: str, ride_id: UUID) -> SafeString:
-    return format_html('{} <a href="{}">{}</a>', said, ride_address(ride_id), _("Open the ride"))
+def _with_link(message: str, ride_id: UUID) -> SafeString:
+    return format_html('{} <a href="{}">{}</a>', message, ride_address(ride_id), _("Open the ride"))
 
 
-def _standing(form: BookingForm) -> dict[str, Any]:
+def _conflicts(form: BookingForm) -> dict[str, Any]:
     """Return what conflicts with a ride on the form's day: the rider's status, and existing rides.
 
     {} without a rider.

@@ -63,11 +63,11 @@ class DriverFields:
         return [self._form[name] for name in self._names]
 
     @property
-    def is_wrong(self) -> bool:
+    def has_errors(self) -> bool:
         return any(field.errors for field in self.fields)
 
     @property
-    def says(self) -> str:
+    def summary(self) -> str:
         """The names of the selected drivers."""
         names = dict(self.fields[0].field.choices)  # type: ignore[attr-defined]  # a ChoiceField
         chosen = (field.value() for field in self.fields)

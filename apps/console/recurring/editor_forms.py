@@ -6,7 +6,7 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from apps.console.booking.place_fields import Offered
+from apps.console.booking.place_fields import PlaceChoices
 from apps.console.recurring.series_form import TERMS_FIELDS, SeriesForm
 from apps.organizations import queries as organizations
 from apps.organizations.models import Facility
@@ -54,8 +54,8 @@ class NewOrder(SeriesForm):
                 pickup=self.pickup.stop() or {},
                 dropoff=self.dropoff.stop() or {},
                 return_dropoff=self.return_dropoff.stop() or {},
-                accommodation=self.needs.given(),
-                companions=self.companions.given(),
+                accommodation=self.needs.to_object(),
+                companions=self.companions.to_object(),
                 **self.terms(),
             ),
             service_type=values["service_type"],
@@ -104,7 +104,7 @@ class OrderChange(SeriesForm):
         if not self.sees.dispatcher_notes:
             del self.fields["dispatcher_notes"]
 
-    def facilities(self, shown: TermsDraft | None) -> Offered:
+    def facilities(self, shown: TermsDraft | None) -> PlaceChoices:
         """Offer the facility, unless it is the current drop-off."""
         facility = organizations.place_of(self._order.facility)
         plain = stops.at_facility(stops.normal({"facilityId": facility["facilityId"]}), facility)

@@ -93,7 +93,7 @@ def _find_rider(request: HttpRequest, by: Principal) -> HttpResponse:
     form = RiderSearch(request.POST if request.method == "POST" else None)
     if not form.is_bound:  # otherwise results or errors get the focus
         form.fields["q"].widget.attrs["autofocus"] = True
-    riders = rider_combo.find(form.cleaned_data["q"], by=by, most=MOST_FOUND) if form.is_valid() else None
+    riders = rider_combo.find(form.cleaned_data["q"], by=by, limit=MOST_FOUND) if form.is_valid() else None
     facility_id = uuid_or_none(request.GET.get("facility"))
     context = {
         "form": form,

@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.booking.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS, NeedFields
-from apps.console.booking.place_fields import Offered, Place, PlaceFields, home_of, saved_places_of
+from apps.console.booking.place_fields import Place, PlaceChoices, PlaceFields, home_of, saved_places_of
 from apps.console.recurring import labels
 from apps.console.recurring.driver_fields import DriverFields
 from apps.console.recurring.forms import Versioned, time_field
@@ -160,7 +160,7 @@ class SeriesForm(Versioned):
         home, saved = home_of(rider), saved_places_of(rider)
         self.pickup = self._place(PICKUP, shown.pickup if shown else None, {**home, **saved})
         self.dropoff = self._place(DROPOFF, shown.dropoff if shown else None, {**self.facilities(shown), **saved})
-        beginning: Offered = {BEGINNING: (str(_("Where the way there began")), {})}
+        beginning: PlaceChoices = {BEGINNING: (str(_("Where the way there began")), {})}
         self.return_dropoff = self._place(
             RETURN, shown.return_dropoff or None if shown else None, {**beginning, **home, **saved}
         )
@@ -168,9 +168,9 @@ class SeriesForm(Versioned):
         usual = accommodation.snapshot(profile) if profile else accommodation.complete({})
         needs = [need for need in NEEDS if need.name != FOR_DISPATCHERS or self.sees.dispatcher_notes]
         current_needs = shown.accommodation if shown else {}
-        self.needs = NeedFields(self, needs, wire="accommodation", kept=current_needs, usual=usual)
+        self.needs = NeedFields(self, needs, wire="accommodation", current=current_needs, usual=usual)
         current_companions = shown.companions if shown else {}
-        self.companions = NeedFields(self, COMPANIONS, wire="companions", kept=current_companions, usual={})
+        self.companions = NeedFields(self, COMPANIONS, wire="companions", current=current_companions, usual={})
         self.drivers = DriverFields(self, current_ids=drivers, by=by)
         self.places = {"pickup": self.pickup, "dropoff": self.dropoff, "return_dropoff": self.return_dropoff}
         parts: tuple[PlaceFields | NeedFields | DriverFields, ...] = (
@@ -182,10 +182,10 @@ class SeriesForm(Versioned):
         self.names = {**FIELDS, **{wire: name for part in parts for wire, name in part.wires().items()}}
         choose(self, "payer", _payers(payer_id), first=_("None"))
 
-    def _place(self, place: Place, kept: Mapping[str, Any] | None, offered: Offered) -> PlaceFields:
-        return PlaceFields(self, place, kept=kept, offered=offered, opens_doors=self.sees.door_codes)
+    def _place(self, place: Place, kept: Mapping[str, Any] | None, offered: PlaceChoices) -> PlaceFields:
+        return PlaceFields(self, place, current=kept, offered=offered, opens_doors=self.sees.door_codes)
 
-    def facilities(self, shown: TermsDraft | None) -> Offered:
+    def facilities(self, shown: TermsDraft | None) -> PlaceChoices:
         """Offer the facility as the drop-off."""
         return {FACILITY: (str(_("The facility")), {})}
 

@@ -47,7 +47,7 @@ def search(request: HttpRequest) -> HttpResponse:
     by = principal_of(request)
     text = request.POST.get("q", "").replace("\0", "").strip()[:LONGEST]
     results: list[SearchResult] = []
-    if len(text) >= rider_combo.FEWEST:
+    if len(text) >= rider_combo.MIN_LENGTH:
         results = [*_drivers(text, by), *_vehicles(text, by), *_riders(text, by), *_rides(text, by)]
     return render(request, "search_results.html", {"results": results})
 
@@ -94,7 +94,7 @@ def _riders(text: str, by: Principal) -> list[SearchResult]:
             one.facts,
             "" if one.record.rider.status == "active" else one.record.rider.get_status_display(),
         )
-        for one in rider_combo.find(text, by=by, most=MOST).options
+        for one in rider_combo.find(text, by=by, limit=MOST).options
     ]
 
 

@@ -86,7 +86,7 @@ def test_what_is_wrong_of_it_unfolds_it(
 
     form = response.context["form"]
     assert {name: said[0] for name, said in form.errors.items()} == wrong
-    assert form.more_discharge_is_wrong
+    assert form.more_discharge_has_errors
     assert Ride.objects.count() == 0
 
 
@@ -116,7 +116,7 @@ def test_what_is_filled_in_is_said_while_it_is_folded_away(desk: Client, grace: 
     shown = desk.post(BOOK, form | {"do": "look"})
 
     assert "Entrance, who receives, checklist East lobby, Sunrise, Belongings" in text_of(shown)
-    assert shown.context["form"].more_discharge_is_wrong is False
+    assert shown.context["form"].more_discharge_has_errors is False
 
 
 def test_another_reason_or_facility_asks_for_no_door_of_this_one(

@@ -78,7 +78,7 @@ def test_button_keeps_and_leads_to_the_list_of_what_is_begun(desk: Client, hospi
 
     seen = desk.get(DRAFTS)
 
-    rows = [(str(one.preset.label), one.who, one.where, one.when) for one in seen.context["rows"]]
+    rows = [(str(one.preset.label), one.rider, one.facility, one.time) for one in seen.context["rows"]]
     assert sorted(rows) == [
         ("Dialysis", "Birdsong, Canaria", "Riverbend General", "2026-11-20"),
         ("Discharge", "Walsh, Grace", "Riverbend General", "2026-11-20 1430"),
