@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from apps.events import services as events
 from apps.rides.models import Ride
-from apps.rides.services.status import told_of
+from apps.rides.services.status import event_data
 from lib.access import system
 from tests.reporting import legs
 
@@ -24,7 +24,7 @@ def tell(ride: Ride, event_type: str = "ride.updated", **data: Any) -> Ride:
         by=system(),
         facility_id=ride.facility_id,
         provider_id=ride.provider_id,
-        data={**told_of(ride.pk, ride.status, None, ride.pickup_at), **data},
+        data={**event_data(ride.pk, ride.status, None, ride.pickup_at), **data},
     )
     return ride
 

@@ -114,7 +114,7 @@ def killed_after(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("name", ["_save_rides", "_put_off", "_change", "_resolve"])
+@pytest.mark.parametrize("name", ["_save_rides", "_save_next_checks", "_change", "_resolve"])
 def test_worker_that_is_killed_in_the_middle_has_written_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rides = [ride_in(RideStatus.ASSIGNED) for _ in range(3)]
     before = everything()

@@ -40,7 +40,7 @@ from apps.rides.rules.reasons import LEG_KEPT_NOTE
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import escalation, exceptions, offers
 from apps.rides.services import outcomes as outcomes_service
-from apps.rides.services.status import audit_step, locked, told_of
+from apps.rides.services.status import audit_step, event_data, locked
 from lib.access import Principal
 from lib.db.bulk_copy import copy_rows
 from lib.ids import uuid7
@@ -96,7 +96,7 @@ _TELL: Final = """
         %(next_check_at)s::timestamptz[]) c (id, version, count, worst, next_check_at)
     WHERE r.id = c.id
 """
-_PUT_OFF: Final = """
+_SAVE_NEXT_CHECKS: Final = """
     UPDATE rides_ride r SET next_check_at = c.next_check_at
     FROM unnest(%(ids)s::uuid[], %(next_check_at)s::timestamptz[]) c (id, next_check_at)
     WHERE r.id = c.id
@@ -214,7 +214,7 @@ def _guarded(ride_id: UUID, act: Any, *, at: datetime) -> None:
         log.exception("ride not watched", extra={"ride_id": str(ride_id)})
         with transaction.atomic():
             if monitored_rides.lock_one(ride_id, at=at):
-                put_off(ride_id, until=at + RETRY_AFTER)
+                postpone(ride_id, until=at + RETRY_AFTER)
 
 
 def _offer(ride_id: UUID, *, since: datetime, by: Principal, at: datetime) -> None:
@@ -380,7 +380,7 @@ def apply(outcomes: Sequence[ExceptionChanges], *, by: Principal, at: datetime) 
     ids = {(one.ride.id, opening.type): uuid7() for one in outcomes for opening in one.opened}
     told = [one for one in outcomes if one]
     _save_rides(told, at=at)
-    _put_off([one for one in outcomes if not one])
+    _save_next_checks([one for one in outcomes if not one])
     _change([change for one in outcomes for change in one.changed], at=at)
     _resolve([settlement for one in outcomes for settlement in one.settled], by=by, at=at)
     copy_rows(RideException, _rows(outcomes, ids, by=by, at=at))
@@ -390,9 +390,9 @@ def apply(outcomes: Sequence[ExceptionChanges], *, by: Principal, at: datetime) 
         escalation.resolve_alerts(over, at=at)
 
 
-def put_off(ride_id: UUID, *, until: datetime) -> None:
+def postpone(ride_id: UUID, *, until: datetime) -> None:
     """Postpone the evaluation of a locked ride until `until`."""
-    _write(_PUT_OFF, ids=[ride_id], next_check_at=[until])
+    _write(_SAVE_NEXT_CHECKS, ids=[ride_id], next_check_at=[until])
 
 
 def _rows(
@@ -461,9 +461,9 @@ def _save_rides(told: Sequence[ExceptionChanges], *, at: datetime) -> None:
         )  # fmt: skip
 
 
-def _put_off(idle: Sequence[ExceptionChanges]) -> None:
+def _save_next_checks(idle: Sequence[ExceptionChanges]) -> None:
     if idle:
-        _write(_PUT_OFF, ids=[one.ride.id for one in idle], next_check_at=[one.next_check_at for one in idle])
+        _write(_SAVE_NEXT_CHECKS, ids=[one.ride.id for one in idle], next_check_at=[one.next_check_at for one in idle])
 
 
 def _write(statement: str, **values: Any) -> None:
@@ -491,19 +491,19 @@ def _events(
     for settled in one.settled:
         known = settled.known
         resolved = ExceptionStatus.RESOLVED.value
-        shown = exceptions.shown_of(known.id, known.type, known.severity, status=resolved, due_at=known.due_at)
+        shown = exceptions.payload_of(known.id, known.type, known.severity, status=resolved, due_at=known.due_at)
         told.append((exceptions.RESOLVED, shown))
     for change in one.changed:
         known, to = change
-        shown = exceptions.shown_of(known.id, known.type, to.severity.value, status=known.status, due_at=to.due_at)
+        shown = exceptions.payload_of(known.id, known.type, to.severity.value, status=known.status, due_at=to.due_at)
         # A lower severity needs no action.
         told.append((exceptions.event_of(to.severity) if _is_worse(change) else exceptions.NOTED, shown))
     for to in one.opened:
         opened, id_ = ExceptionStatus.OPEN.value, ids[one.ride.id, to.type]
-        shown = exceptions.shown_of(id_, to.type.value, to.severity.value, status=opened, due_at=to.due_at)
+        shown = exceptions.payload_of(id_, to.type.value, to.severity.value, status=opened, due_at=to.due_at)
         told.append((exceptions.event_of(to.severity), shown))
     ride = one.ride
-    base = told_of(ride.id, ride.facts.status, ride.facts.status, ride.facts.pickup_at)
+    base = event_data(ride.id, ride.facts.status, ride.facts.status, ride.facts.pickup_at)
     for number, (type_, shown) in enumerate(told, 1):
         yield {
             "type": type_,

@@ -33,7 +33,7 @@ NOTED: Final = "ride.exception_noted"
 _ACKNOWLEDGED: Final = "ride.exception_acknowledged"
 RESOLVED: Final = "ride.exception_resolved"
 # The same events of standing orders, which have no exceptions of severity info.
-_TOLD_OF_ORDER: Final = {
+_ORDER_EVENT_TYPES: Final = {
     OPENED: "standing_order.exception",
     _ACKNOWLEDGED: "standing_order.exception_acknowledged",
     RESOLVED: "standing_order.exception_resolved",
@@ -335,12 +335,14 @@ def _record_event(
     also: Sequence[str] = (),
 ) -> None:
     """Record the event of an exception; `also` are columns of its ride that the caller has set."""
-    shown = shown_of(exception.pk, exception.type, exception.severity, status=exception.status, due_at=exception.due_at)
+    shown = payload_of(
+        exception.pk, exception.type, exception.severity, status=exception.status, due_at=exception.due_at
+    )
     if ride is not None:
         touch(ride, event_type, by=by, at=at, also=also, note=Note(data={"exception": shown}))
         return
     events.record(
-        type=_TOLD_OF_ORDER[event_type],
+        type=_ORDER_EVENT_TYPES[event_type],
         subject_type="exception",
         subject_id=exception.pk,
         sequence=exception.version,
@@ -355,7 +357,7 @@ def _record_event(
     )
 
 
-def shown_of(id: UUID, type: str, severity: str, *, status: str, due_at: datetime | None) -> dict[str, Any]:
+def payload_of(id: UUID, type: str, severity: str, *, status: str, due_at: datetime | None) -> dict[str, Any]:
     """Return the data of events about an exception."""
     return {
         "id": str(id),

@@ -288,7 +288,7 @@ def record_all_created(rides: Iterable[Mapping[str, Any]], *, by: Principal, at:
                 "sequence": 1,
                 "occurred_at": at,
                 "facility_id": ride["facility_id"],
-                "data": told_of(ride["id"], ride["status"], None, ride["pickup_at"]),
+                "data": event_data(ride["id"], ride["status"], None, ride["pickup_at"]),
             }
             for ride in rides
         ),
@@ -315,11 +315,11 @@ def _record(
         by=by,
         facility_id=ride.facility_id,
         provider_id=note.provider_id or ride.provider_id,
-        data={**told_of(ride.pk, ride.status, previous_status, ride.pickup_at), **note.data},
+        data={**event_data(ride.pk, ride.status, previous_status, ride.pickup_at), **note.data},
     )
 
 
-def told_of(ride_id: UUID, status: str, previous_status: str | None, pickup_at: datetime) -> dict[str, Any]:
+def event_data(ride_id: UUID, status: str, previous_status: str | None, pickup_at: datetime) -> dict[str, Any]:
     """Return the `data` of every event of a ride; `previous_status` None: the ride is new."""
     return {
         "rideId": str(ride_id),
