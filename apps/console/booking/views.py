@@ -140,7 +140,7 @@ def _form_of_draft(request: HttpRequest, now: datetime) -> BookingForm:
     Raises:
         Http404: the user has no such draft.
     """
-    draft = draft_queries.found(request.GET["draft"], principal_of(request))
+    draft = draft_queries.by_id(request.GET["draft"], principal_of(request))
     if draft is None:
         raise Http404
     form_data = {**draft_queries.form_data_of(draft), "key": str(draft.key)}

@@ -114,7 +114,7 @@ def exception(request: HttpRequest, exception_id: UUID) -> HttpResponse:
 
 def found_exception(exception_id: UUID, by: Principal) -> RideException:
     """Return a visible exception; raises Http404 otherwise."""
-    found = exception_queue.one(exception_id, by=by)
+    found = exception_queue.by_id(exception_id, by=by)
     if found is None:
         raise Http404
     return found

@@ -67,7 +67,7 @@ def found_ride(ride_id: UUID, by: Principal) -> Ride:
     Raises:
         Http404: there is no such ride.
     """
-    found = ride_story.shown(ride_id, by)
+    found = ride_story.ride_with_details(ride_id, by)
     if found is None:
         raise Http404
     return found

@@ -19,7 +19,7 @@ def own(by: Principal) -> Sequence[BookingDraft]:
     return list(BookingDraft.objects.visible_to(by).order_by("-saved_at", "-pk"))
 
 
-def found(draft_id: str, by: Principal) -> BookingDraft | None:
+def by_id(draft_id: str, by: Principal) -> BookingDraft | None:
     """Return a draft of the caller; None if there is none with this id."""
     pk = uuid_or_none(draft_id)
     return None if pk is None else BookingDraft.objects.visible_to(by).filter(pk=pk).first()

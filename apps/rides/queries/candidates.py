@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.fleet.models import Activation, Driver
 from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import gather
-from apps.rides.queries.conflicts import rides_out_of_reach, veiled
+from apps.rides.queries.conflicts import hide_rides, rides_out_of_reach
 from apps.rides.queries.ride_needs import needs_of
 from apps.rides.rules.eligibility import Violation, ViolationCode, ViolationKind, violations
 from apps.rides.rules.lifecycle import RideStatus
@@ -104,8 +104,11 @@ def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID 
                 violations=tuple(found),
             )
         )
-    unseen = rides_out_of_reach((violation for one in listed for violation in one.violations), by)
-    shown = [replace(one, violations=tuple(veiled(one.violations, unseen, driver_id=one.driver_id))) for one in listed]
+    hidden_ids = rides_out_of_reach((violation for one in listed for violation in one.violations), by)
+    shown = [
+        replace(one, violations=tuple(hide_rides(one.violations, hidden_ids, driver_id=one.driver_id)))
+        for one in listed
+    ]
     return sorted(shown, key=lambda one: (one.refused, one.cost_minutes, str(one.driver_id)))
 
 

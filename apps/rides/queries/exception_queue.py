@@ -84,7 +84,7 @@ def history(
     return page_by_keys(rows.select_related(*_NAMED), PAST_ORDERS[sort], after, size=size)
 
 
-def one(exception_id: UUID, *, by: Principal) -> RideException | None:
+def by_id(exception_id: UUID, *, by: Principal) -> RideException | None:
     """Read an exception with its records, or None.  One query."""
     return RideException.objects.visible_to(by).select_related(*_NAMED).filter(pk=exception_id).first()
 

@@ -57,7 +57,7 @@ def story(of: Ride, by: Principal) -> Story:
     )
 
 
-def shown(ride_id: UUID, by: Principal) -> Ride | None:
+def ride_with_details(ride_id: UUID, by: Principal) -> Ride | None:
     """Read a ride with the records of its page, or None.  One query."""
     rows = Ride.objects.visible_to(by).select_related("rider", "facility", "driver", "vehicle", "provider", "payer")
     return rows.filter(pk=ride_id).first()

@@ -19,7 +19,7 @@ from apps.riders.rules import accommodation
 from apps.rides.models import Ride
 from apps.rides.models.ride import OccurrenceState
 from apps.rides.queries import bookings
-from apps.rides.queries.conflicts import rides_out_of_reach, veiled
+from apps.rides.queries.conflicts import hide_rides, rides_out_of_reach
 from apps.rides.rules import booking_rules
 from apps.rides.rules.booking_rules import Question
 from apps.rides.rules.draft import Notes, Payment, RideDraft
@@ -578,4 +578,4 @@ def new_violations(before: Ride, after: Ride, *, by: Principal, at: datetime) ->
     stood = {(one.code, one.subject_id) for one in eligibility_checks.judge(before, crew, by=everybody, at=at)}
     soft = [one for one in eligibility_checks.judge(after, crew, by=everybody, at=at) if one.kind is ViolationKind.SOFT]
     new = [one for one in soft if (one.code, one.subject_id) not in stood]
-    return veiled(new, rides_out_of_reach(new, by), driver_id=after.driver_id)
+    return hide_rides(new, rides_out_of_reach(new, by), driver_id=after.driver_id)

@@ -13,7 +13,7 @@ from apps.fleet import queries as fleet
 from apps.fleet.models import Driver, Vehicle
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries.assignment_facts import gather_of
-from apps.rides.queries.conflicts import rides_out_of_reach, veiled
+from apps.rides.queries.conflicts import hide_rides, rides_out_of_reach
 from apps.rides.queries.ride_needs import needs_of
 from apps.rides.rules.eligibility import Violation, ViolationCode, ViolationKind, violations
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
@@ -118,7 +118,7 @@ def judge(ride: Ride, crew: Crew, *, by: Principal, at: datetime, picked_up_at: 
         facts.vehicles[crew.vehicle.pk],
         [facts.drivers[attendant.pk] for attendant in crew.attendants],
     )
-    return veiled(found, rides_out_of_reach(found, by), driver_id=crew.driver.pk)
+    return hide_rides(found, rides_out_of_reach(found, by), driver_id=crew.driver.pk)
 
 
 def require_fit(found: list[Violation], override: Override, by: Principal) -> list[str]:

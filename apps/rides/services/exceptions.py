@@ -335,11 +335,11 @@ def _record_event(
     also: Sequence[str] = (),
 ) -> None:
     """Record the event of an exception; `also` are columns of its ride that the caller has set."""
-    shown = payload_of(
+    payload = payload_of(
         exception.pk, exception.type, exception.severity, status=exception.status, due_at=exception.due_at
     )
     if ride is not None:
-        touch(ride, event_type, by=by, at=at, also=also, note=Note(data={"exception": shown}))
+        touch(ride, event_type, by=by, at=at, also=also, note=Note(data={"exception": payload}))
         return
     events.record(
         type=_ORDER_EVENT_TYPES[event_type],
@@ -352,7 +352,7 @@ def _record_event(
         data={
             "exceptionId": str(exception.pk),
             "standingOrderId": str(exception.standing_order_id),
-            "exception": shown,
+            "exception": payload,
         },
     )
 
