@@ -27,7 +27,7 @@ from tests.rides.status_calls import report_to, traces
 
 HOUR = dt.timedelta(hours=1)
 NOW = factories.NOW
-WEATHER = Override(wanted=True, reason="The clinic asked for it.")
+WEATHER = Override(requested=True, reason="The clinic asked for it.")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_override_takes_the_right_and_a_reason(ride: Ride, planner: Principal, d
     with pytest.raises(ScopeMissing):
         amend(ride, planner, pickup_at=NOW + 2 * HOUR, override=WEATHER)
     with pytest.raises(InvalidInput):
-        amend(ride, dispatcher, pickup_at=NOW + 2 * HOUR, override=Override(wanted=True))
+        amend(ride, dispatcher, pickup_at=NOW + 2 * HOUR, override=Override(requested=True))
 
     assert traces(ride) == before
 

@@ -293,7 +293,7 @@ def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: dat
         ride_id=ride_id,
         changes=changes,
         allow_duplicate=True,
-        override=Override(wanted=True, reason="standing_order_changed"),
+        override=Override(requested=True, reason="standing_order_changed"),
         occurrence_state=occurrence.change,
         afresh=True,  # needs and companions that the order no longer has are removed from its rides
         by=by,

@@ -537,7 +537,7 @@ def require_no_conflicts(
     ]
     if not found:
         return []
-    if not override.wanted:
+    if not override.requested:
         raise ChangeQuestioned(found[0].message, details=found)
     eligibility_checks.require_override_right(override, by)
     return list(dict.fromkeys(detail.code for detail in found))

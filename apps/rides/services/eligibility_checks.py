@@ -28,7 +28,7 @@ from lib.scopes import Scope
 class Override:
     """A request to override soft rules, with its reason."""
 
-    wanted: bool = False
+    requested: bool = False
     reason: str = ""
 
 
@@ -130,7 +130,7 @@ def require_fit(found: list[Violation], override: Override, by: Principal) -> li
     """
     if not found:
         return []
-    if not override.wanted or any(violation.kind is ViolationKind.HARD for violation in found):
+    if not override.requested or any(violation.kind is ViolationKind.HARD for violation in found):
         raise AssignmentRejected(found)
     require_override_right(override, by)
     return list(dict.fromkeys(violation.code.value for violation in found))

@@ -292,7 +292,7 @@ def enter_milestone(
         milestones=(said,),
         securement_confirmed=moment.secured,
         handoff_name=moment.handoff_name if moves and leads_to is RideStatus.COMPLETED else "",
-        override=moment.override.wanted,
+        override=moment.override.requested,
         override_reason=moment.override.reason,
     )
     return change_status(ride_id=ride_id, report=whole, expected_version=expected_version, by=by, at=at)
