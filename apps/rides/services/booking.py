@@ -44,8 +44,10 @@ class OverlappingRide(DomainError):
 
     code = Code.DUPLICATE_RIDE
 
-    def __init__(self, existing_id: UUID, *, way: str = "allowDuplicate", path: str = "") -> None:
-        message = Message(_("The rider has a ride at this time; send %(way)s to book it anyway."), {"way": way})
+    def __init__(self, existing_id: UUID, *, override_field: str = "allowDuplicate", path: str = "") -> None:
+        message = Message(
+            _("The rider has a ride at this time; send %(way)s to book it anyway."), {"way": override_field}
+        )
         detail = Detail(
             field=f"{path}pickupTime", code="overlap", message=message, also={"existingId": str(existing_id)}
         )
@@ -304,20 +306,22 @@ def require_free(
     *,
     besides: Sequence[UUID] = (),
     allowed: bool = False,
-    way: str = "allowDuplicate",
+    override_field: str = "allowDuplicate",
     by: Principal,
     path: str = "",
 ) -> list[UUID]:
     """Refuse a ride that overlaps other open rides, or list those if it is `allowed`.  One query.
 
     Raises:
-        OverlappingRide: names the first of them, and the `way` to book it all the same.
+        OverlappingRide: names the first of them, and the `override_field` to book it all the same.
     """
     ends_at = timing.busy_until(columns["pickup_at"], columns["estimated_minutes"])
-    others = bookings.overlapping(rider_id, starts_at=columns["pickup_at"], ends_at=ends_at, by=by, besides=besides)
-    if others and not allowed:
-        raise OverlappingRide(others[0], way=way, path=path)
-    return others
+    overlapping_ids = bookings.overlapping(
+        rider_id, starts_at=columns["pickup_at"], ends_at=ends_at, by=by, besides=besides
+    )
+    if overlapping_ids and not allowed:
+        raise OverlappingRide(overlapping_ids[0], override_field=override_field, path=path)
+    return overlapping_ids
 
 
 def open_duplicate(ride: Ride, others: Sequence[UUID], *, detected_by: str, by: Principal, at: datetime) -> None:

@@ -234,7 +234,7 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         {"pickup_at": ride.pickup_at, "estimated_minutes": ride.estimated_minutes},
         besides=booking.legs_of_trip(ride),
         allowed=report.override,
-        way="override",
+        override_field="override",
         by=by,
     )
     overridden = [ExceptionType.DUPLICATE_RIDE.value] if others else []
