@@ -83,12 +83,12 @@ def rows_designed() -> dict[str, list[list[str]]]:
 def test_each_step_is_taken_by_those_the_design_names() -> None:
     for row in TRANSITIONS:
         named = {one for one in rows_designed()[row.number][0] if one != "partner"}
-        permitted = {name for name, scopes in PEOPLE.items() if scopes & set(row.who)}
+        permitted = {name for name, scopes in PEOPLE.items() if scopes & set(row.scopes)}
         # T22: planners and integrations, who book remotely, may cancel at the door too.
         assert permitted - named == ({"integration"} if row.number == "T22" else set()), row.number
         assert named <= permitted, row.number
         if "partner" in rows_designed()[row.number][0]:
-            assert SCOPES_OF_TOKEN[TokenRole.DISPATCH_PARTNER] & set(row.who), row.number
+            assert SCOPES_OF_TOKEN[TokenRole.DISPATCH_PARTNER] & set(row.scopes), row.number
 
 
 def test_guards_reasons_and_events_are_the_designed_ones() -> None:

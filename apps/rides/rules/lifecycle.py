@@ -77,7 +77,7 @@ class ReasonList(StrEnum):
 class Transition:
     """One row of the table.
 
-    `who` are scopes, any of which permits it.  `reasons` names the list the reason code has to come from.  `events` are
+    Any of `scopes` permits it.  `reasons` names the list the reason code has to come from.  `events` are
     recorded in order, each with a version of its own; the first one is the change itself, and `ride.exception` is
     recorded by the exception that the transition opens.
     """
@@ -86,7 +86,7 @@ class Transition:
     source: RideStatus | None
     action: Action
     target: RideStatus
-    who: tuple[Scope, ...]
+    scopes: tuple[Scope, ...]
     events: tuple[str, ...]
     guards: tuple[Guard, ...] = ()
     reasons: ReasonList | None = None

@@ -82,4 +82,4 @@ def step_to(action: RideAction, status: RideStatus) -> Action | None:
 
 def _permits(status: RideStatus, step: Action, by: Principal) -> bool:
     row = BY_ACTION.get((status, step))
-    return row is not None and any(by.has_scope(scope) for scope in row.who)
+    return row is not None and any(by.has_scope(scope) for scope in row.scopes)

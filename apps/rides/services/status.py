@@ -104,10 +104,10 @@ def require_permission(row: Transition, by: Principal) -> None:
     """Check that the caller may perform this transition.
 
     Raises:
-        ScopeMissing: the caller has none of the scopes in `row.who`.
+        ScopeMissing: the caller has none of the scopes in `row.scopes`.
     """
-    if not any(by.has_scope(scope) for scope in row.who):
-        raise ScopeMissing(*row.who)
+    if not any(by.has_scope(scope) for scope in row.scopes):
+        raise ScopeMissing(*row.scopes)
 
 
 def move(
