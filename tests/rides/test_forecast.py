@@ -36,7 +36,7 @@ def test_lateness_goes_on_to_the_rides_that_follow() -> None:
 
 
 def test_the_drive_between_rides_takes_its_time() -> None:
-    legs = [Leg(errand(0, 30, dropoff=HERE), there=True), Leg(errand(35, 60, pickup=THERE, window=0))]
+    legs = [Leg(errand(0, 30, dropoff=HERE), at_pickup=True), Leg(errand(35, 60, pickup=THERE, window=0))]
 
     (first, second) = _late(*legs)
 
@@ -45,7 +45,7 @@ def test_the_drive_between_rides_takes_its_time() -> None:
 
 
 def test_arrived_driver_is_not_late_and_ended_ride_is_ignored() -> None:
-    over, there = Leg(errand(-90, -60), over=True), Leg(errand(-30, 5), there=True)
+    over, there = Leg(errand(-90, -60), ended=True), Leg(errand(-30, 5), at_pickup=True)
 
     assert _late(over, there) == [0, 0]
 
@@ -71,7 +71,7 @@ def test_lateness_is_told_by_ride() -> None:
 
 
 def test_arrivals_are_told_of_what_is_still_to_come() -> None:
-    over, there = Leg(errand(-90, -60), over=True), Leg(errand(-10, 20), there=True)
+    over, there = Leg(errand(-90, -60), ended=True), Leg(errand(-10, 20), at_pickup=True)
     told, after = Leg(errand(30, 50), eta_at=NOW + 45 * MINUTE), Leg(errand(55, 70))
 
     found = arrivals([over, there, told, after], NOW)

@@ -20,7 +20,7 @@ _STILL_DRIVEN: Final = dt.timedelta(hours=24)
 
 def leg_of(ride: Ride, errand: RideSlot) -> Leg:
     """Convert a ride for the prediction."""
-    return Leg(errand, over=ride.status not in OPEN, there=ride.status in _AT_THE_DOOR, eta_at=ride.eta_pickup_at)
+    return Leg(errand, ended=ride.status not in OPEN, at_pickup=ride.status in _AT_THE_DOOR, eta_at=ride.eta_pickup_at)
 
 
 def foreseen_arrivals(rides: Collection[Ride], *, at: dt.datetime) -> dict[UUID, dt.datetime]:

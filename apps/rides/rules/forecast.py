@@ -17,12 +17,12 @@ _MINUTE: Final = dt.timedelta(minutes=1)
 class Leg:
     """A ride in a driver's day.
 
-    `eta_at` is the reported ETA at the pickup; `there`: the driver has arrived; `over`: the ride has ended.
+    `eta_at` is the reported ETA at the pickup; `at_pickup`: the driver has arrived there; `ended`: the ride has ended.
     """
 
     errand: RideSlot
-    over: bool = False
-    there: bool = False
+    ended: bool = False
+    at_pickup: bool = False
     eta_at: dt.datetime | None = None
 
 
@@ -37,10 +37,10 @@ def arrivals(legs: Sequence[Leg], at: dt.datetime) -> dict[UUID, dt.datetime]:
     free_at = at
     for leg in legs:
         errand = leg.errand
-        if leg.over:
+        if leg.ended:
             continue
         arrives_at = errand.span.starts_at
-        if not leg.there:
+        if not leg.at_pickup:
             arrives_at = leg.eta_at or _reached(before, free_at, errand, at)
             arrival_times[errand.ride_id] = arrives_at
         length = errand.span.ends_at - errand.span.starts_at
