@@ -125,8 +125,8 @@ class Reason(TextChoices):
     REPLANNED = "replanned", _("Replanned")
 
 
-def said(code: str) -> str:
-    """Name a reason; one of the operator's own, which has no words here, by its code."""
+def reason_label(code: str) -> str:
+    """Return the label of a reason code; codes that the operator added have none here, so their code is reformatted."""
     return str(Reason(code).label) if code in Reason.values else code.replace("_", " ").capitalize()
 
 

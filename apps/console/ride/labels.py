@@ -109,7 +109,7 @@ def happened(event_type: str) -> str:
 
 def spelled(code: str) -> str:
     """Return a code as words: `rider_request` as `Rider request`.  Reasons of the operator have their own labels."""
-    return labels.said(code)
+    return labels.reason_label(code)
 
 
 def title_of(type_: str) -> Text:

@@ -131,4 +131,4 @@ def test_built_in_reasons_have_words_and_others_are_spelled_out() -> None:
     built_in = {code for codes in CODES.values() for code in codes}
 
     assert set(labels.Reason.values) == built_in
-    assert labels.said("of_another_day") == "Of another day"
+    assert labels.reason_label("of_another_day") == "Of another day"
