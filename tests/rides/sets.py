@@ -24,7 +24,7 @@ DAY = dt.timedelta(days=1)
 
 
 def both_ways(asked: RideDraft) -> list[RideDraft]:
-    return [asked] if asked.return_leg is None else [asked, booking.way_back(asked, asked.return_leg)]
+    return [asked] if asked.return_leg is None else [asked, booking.return_draft(asked, asked.return_leg)]
 
 
 def later(asked: RideDraft, days: int) -> RideDraft:

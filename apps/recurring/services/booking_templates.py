@@ -53,7 +53,7 @@ def drafts(order: StandingOrder, terms: Terms, occurrence: Occurrence) -> list[R
         dropoff=_stop(terms.return_dropoff, terms.return_dropoff_access) if terms.return_dropoff else None,
         accommodation={"mobility": terms.return_mobility} if terms.return_mobility else {},
     )
-    return [outbound, booking.way_back(outbound, return_leg)]
+    return [outbound, booking.return_draft(outbound, return_leg)]
 
 
 def _stop(stop: Mapping[str, Any], access_code: str) -> dict[str, Any]:

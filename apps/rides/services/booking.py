@@ -107,7 +107,7 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
         ReferenceTaken, organizations.services.ExternalIdTaken: the client, or a system, has a ride of that name.
     """
     require_right(by)
-    drafts = [draft] if draft.return_leg is None else [draft, way_back(draft, draft.return_leg)]
+    drafts = [draft] if draft.return_leg is None else [draft, return_draft(draft, draft.return_leg)]
     look = bookings.first_look(facility_ids(drafts), draft.rider_id, by)
     if ride_id is not None and Ride.objects.filter(pk=ride_id).exists():
         raise BookedAlready
@@ -163,16 +163,16 @@ def _written(
     return Booked(rides[0], rides[1] if len(rides) > 1 else None)
 
 
-def way_back(draft: RideDraft, back: ReturnLeg) -> RideDraft:
+def return_draft(draft: RideDraft, return_leg: ReturnLeg) -> RideDraft:
     """Create the draft of the return leg: stops swapped, will-call for dialysis, estimated from the treatment.
 
     Raises:
-        InvalidInput: its pickup time neither is given nor follows, or lies before the way there; or a discharge asks
-            for a way back.
+        InvalidInput: the pickup time is missing and cannot be estimated, or it precedes the outbound leg; or a
+            discharge has a return leg.
     """
     if draft.service_type == "hospital_discharge":
         raise InvalidInput("returnLeg", _("A hospital discharge has no return leg."))
-    pickup_at = back.pickup_at
+    pickup_at = return_leg.pickup_at
     if pickup_at is None and draft.service_type == "dialysis" and draft.appointment_at is not None:
         dialysis = draft.dialysis or {}
         pickup_at = timing.end_of_treatment(
@@ -192,25 +192,25 @@ def way_back(draft: RideDraft, back: ReturnLeg) -> RideDraft:
     return replace(
         draft,
         pickup_at=pickup_at,
-        will_call=draft.service_type == "dialysis" if back.will_call is None else back.will_call,
-        pickup=back.pickup if back.pickup is not None else draft.dropoff,
-        dropoff=back.dropoff if back.dropoff is not None else draft.pickup,
+        will_call=draft.service_type == "dialysis" if return_leg.will_call is None else return_leg.will_call,
+        pickup=return_leg.pickup if return_leg.pickup is not None else draft.dropoff,
+        dropoff=return_leg.dropoff if return_leg.dropoff is not None else draft.pickup,
         appointment_at=None,
         scheduling_anchor="pickup",
-        accommodation=_needs_on_the_way_back(draft.accommodation, back.accommodation),
-        vehicle_type_requested=back.vehicle_type_requested or draft.vehicle_type_requested,
-        notes=back.notes or draft.notes,
-        client_reference=back.client_reference,
-        external_ids=back.external_ids,
+        accommodation=_needs_on_return(draft.accommodation, return_leg.accommodation),
+        vehicle_type_requested=return_leg.vehicle_type_requested or draft.vehicle_type_requested,
+        notes=return_leg.notes or draft.notes,
+        client_reference=return_leg.client_reference,
+        external_ids=return_leg.external_ids,
         return_leg=None,
     )
 
 
-def _needs_on_the_way_back(there: Shape, back: Shape) -> Shape:
-    """Keep what differs for the whole journey; a `returnMobility` given for it is the mobility of this leg."""
-    needs = {**there, **back}
-    if "mobility" not in back and there.get("returnMobility"):
-        needs["mobility"] = there["returnMobility"]
+def _needs_on_return(outbound: Shape, return_needs: Shape) -> Shape:
+    """Merge the needs of the trip and of its return leg; the mobility is the trip's `returnMobility` by default."""
+    needs = {**outbound, **return_needs}
+    if "mobility" not in return_needs and outbound.get("returnMobility"):
+        needs["mobility"] = outbound["returnMobility"]
     return needs
 
 

@@ -149,7 +149,7 @@ def plan_rides(
 ) -> RidePlan:
     """Plan the rides of an order.
 
-    `drafts` are those of one day, which stands for all days: one, or two with a second from `booking.way_back`.
+    `drafts` are those of one day, which stands for all days: one, or two with a second from `booking.return_draft`.
     `profile` is the current one of the rider, `owner` the facility of the rides.  Queries: those of `can_carry`.
 
     Raises:
