@@ -47,7 +47,7 @@ def keep_draft(request: HttpRequest) -> HttpResponse:
             return HttpResponse(status=UNPROCESSABLE)
         messages.error(request, _("The draft could not be kept: the form has no key. Begin it anew."))
         return redirect("book_ride")
-    saved = booking_drafts.keep(key=key, form_data=form_drafts.to_save(request.POST.dict()), by=by, at=now)
+    saved = booking_drafts.save(key=key, form_data=form_drafts.to_save(request.POST.dict()), by=by, at=now)
     if is_autosave:
         message = "" if saved is None else _("Kept as a draft at %(time)s.") % {"time": clock(timezone.localtime(now))}
         return HttpResponse(message, content_type="text/plain; charset=utf-8")

@@ -22,20 +22,20 @@ MIN_ETA_CHANGE: Final = timedelta(minutes=5)  # smaller changes record no `ride.
 FARTHEST: Final = timedelta(days=1)  # later times are typing errors
 
 
-def keep(ride: Ride, eta: datetime, *, said_at: datetime, by: Principal, at: datetime) -> None:
+def save_eta(ride: Ride, eta: datetime, *, reported_at: datetime, by: Principal, at: datetime) -> None:
     """Save a new estimate of a locked ride and record `ride.eta_changed`, unless the change is below `MIN_ETA_CHANGE`.
 
-    Opens `late_pickup_predicted` when the vehicle will come after what was promised, and settles it when it will not;
-    likewise `late_to_appointment` when the rider will come too late by it.
+    Opens `late_pickup_predicted` when the estimate lies after the promised pickup time, otherwise resolves it; likewise
+    `late_to_appointment` when the rider would arrive late at the destination.
 
     Raises:
         InvalidInput: no vehicle is on its way, or the estimate lies before the report or more than a day after it.
-        ScopeMissing: the caller does not report from the road.
+        ScopeMissing: the caller may not report the status of rides.
     """
     if ride.status not in AWAITED:
         raise InvalidInput("etaPickup", _("%(field)s is taken while the vehicle is awaited at the pickup."))
     require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
-    if not said_at <= eta <= said_at + FARTHEST:
+    if not reported_at <= eta <= reported_at + FARTHEST:
         raise InvalidInput("etaPickup", _("%(field)s has to lie within a day after the report."))
     if ride.eta_pickup_at is not None and abs(eta - ride.eta_pickup_at) < MIN_ETA_CHANGE:
         return
@@ -47,7 +47,7 @@ def keep(ride: Ride, eta: datetime, *, said_at: datetime, by: Principal, at: dat
     elif ride.open_exception_count:
         code = ResolutionCode.RECOVERED_ON_TIME
         exceptions.settle(ride, [ExceptionType.LATE_PICKUP_PREDICTED], by=by, at=at, code=code)
-    expect(ride, detected_by="eta", by=by, at=at)
+    check_appointment(ride, detected_by="eta", by=by, at=at)
 
 
 def clear(ride: Ride) -> list[str]:
@@ -69,40 +69,40 @@ def awaited_by(ride: Ride) -> datetime | None:
 def first_awaited(appointment_at: datetime | None, discharge: Mapping[str, Any] | None) -> datetime | None:
     """Return the earlier of the appointment and the latest admission at the destination of a discharge."""
     accept_by = ((discharge or {}).get("receiving") or {}).get("acceptBy")
-    told = [appointment_at, datetime.fromisoformat(accept_by) if accept_by else None]
-    return min((one for one in told if one is not None), default=None)
+    times = [appointment_at, datetime.fromisoformat(accept_by) if accept_by else None]
+    return min((time for time in times if time is not None), default=None)
 
 
-def expect(ride: Ride, *, detected_by: str, by: Principal, at: datetime) -> None:
+def check_appointment(ride: Ride, *, detected_by: str, by: Principal, at: datetime) -> None:
     """Open `late_to_appointment` on a locked ride that is predicted to be late, or settle it.
 
-    Critical where a chair of dialysis would be lost.  No query while nothing is late and nothing open.
+    Critical if the rider would lose a dialysis chair.  No query if the ride is on time and has no open exception.
     """
     awaited, expected = awaited_by(ride), expected_dropoff_at(ride)
     if awaited is not None and expected is not None and expected > awaited:
         late = expected - awaited
-        lost = ride.service_type == "dialysis" and late > CHAIR_LOST_AFTER
+        chair_lost = ride.service_type == "dialysis" and late > CHAIR_LOST_AFTER
         exceptions.open_exception(
             ride,
             ExceptionType.LATE_TO_APPOINTMENT,
             by=by,
             at=at,
             detected_by=detected_by,
-            severity=ExceptionSeverity.CRITICAL if lost else None,
+            severity=ExceptionSeverity.CRITICAL if chair_lost else None,
             details={"lateMinutes": math.ceil(late / timedelta(minutes=1))},
         )
     elif ride.open_exception_count:
-        _settle(ride, ResolutionCode.RECOVERED_ON_TIME, by=by, at=at)
+        _settle_late_to_appointment(ride, ResolutionCode.RECOVERED_ON_TIME, by=by, at=at)
 
 
-def arrived(ride: Ride, *, delivered: bool = False, by: Principal, at: datetime) -> None:
+def settle_on_arrival(ride: Ride, *, delivered: bool = False, by: Principal, at: datetime) -> None:
     """Settle `late_to_appointment` of a locked ride at its drop-off: when it arrives in time, or when it ends."""
     awaited, reached = awaited_by(ride), ride.arrived_dropoff_at
     in_time = awaited is None or (reached is not None and reached <= awaited)
     if in_time or delivered:
         code = ResolutionCode.RECOVERED_ON_TIME if in_time else ResolutionCode.RECOVERED_LATE
-        _settle(ride, code, by=by, at=at)
+        _settle_late_to_appointment(ride, code, by=by, at=at)
 
 
-def _settle(ride: Ride, code: ResolutionCode, *, by: Principal, at: datetime) -> None:
+def _settle_late_to_appointment(ride: Ride, code: ResolutionCode, *, by: Principal, at: datetime) -> None:
     exceptions.settle(ride, [ExceptionType.LATE_TO_APPOINTMENT], by=by, at=at, code=code)

@@ -132,7 +132,7 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
     rides = [ride for ride in (booked.ride, booked.return_ride) if ride is not None]
     for ride, others in zip(rides, beside, strict=True):
         open_duplicate(ride, others, detected_by="booking", by=by, at=at)
-        arrival_times.expect(ride, detected_by="booking", by=by, at=at)
+        arrival_times.check_appointment(ride, detected_by="booking", by=by, at=at)
     return booked
 
 

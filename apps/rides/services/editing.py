@@ -192,7 +192,7 @@ def _open_and_settle(before: Ride, ride: Ride, names: set[str], *, by: Principal
     if ride.assignment_id is not None and _TOUCHES_ASSIGNMENT & names:
         recheck(ride, by=by, at=at, detected_by="amend")
     if _DECIDES_PUNCTUALITY & names:
-        arrival_times.expect(ride, detected_by="amend", by=by, at=at)
+        arrival_times.check_appointment(ride, detected_by="amend", by=by, at=at)
     if _has_slipped(before, ride):
         exceptions.open_exception(ride, ExceptionType.DISCHARGE_SLIPPED, by=by, at=at, detected_by="amend")
     milestones.settle_address_exceptions(ride, names & {"pickup", "dropoff"}, by=by, at=at)

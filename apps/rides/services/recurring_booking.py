@@ -323,7 +323,7 @@ class _Set:
             for ride in Ride.objects.filter(pk__in=self.beside).order_by("pk"):
                 others = self.beside[ride.pk]
                 booking.open_duplicate(ride, others, detected_by="booking", by=self.by, at=self.at)
-                arrival_times.expect(ride, detected_by="booking", by=self.by, at=self.at)
+                arrival_times.check_appointment(ride, detected_by="booking", by=self.by, at=self.at)
 
 
 def _is_late(part: PlannedLeg, timed: Mapping[str, Any]) -> bool:

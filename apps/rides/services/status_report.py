@@ -190,7 +190,7 @@ def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principa
     elif action is Action.START:
         exceptions.settle(ride, _ENDED_BY_BOARDING, by=by, at=at, code=_recovered(ride))
     else:
-        arrival_times.arrived(ride, delivered=True, by=by, at=at)
+        arrival_times.settle_on_arrival(ride, delivered=True, by=by, at=at)
         return_leg.reschedule_return(ride, by=by, at=at)
         outcomes.settle_what_ended(ride, by=by, at=at, code=_recovered(ride))
 
@@ -344,7 +344,7 @@ def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     else:
         documents.complete(ride, report, by=by, at=at)
     if report.eta_pickup is not None:
-        arrival_times.keep(ride, report.eta_pickup, said_at=report.occurred_at or at, by=by, at=at)
+        arrival_times.save_eta(ride, report.eta_pickup, reported_at=report.occurred_at or at, by=by, at=at)
     if ride.version != version:
         # The reason of a correction is only in its note.
         told = [report.note if was in TERMINAL else "", report.override_reason]
@@ -406,7 +406,7 @@ def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, b
     note = Note(data={"changed": ["milestones"], "milestone": moment.type})
     touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)
     if moment.type == Milestone.Type.ARRIVED_DROPOFF:
-        arrival_times.arrived(ride, by=by, at=at)
+        arrival_times.settle_on_arrival(ride, by=by, at=at)
         return_leg.reschedule_return(ride, by=by, at=at)
     milestones.check_reported_location(ride, moment, by=by, at=at)
 

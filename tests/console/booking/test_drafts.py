@@ -225,7 +225,7 @@ def test_form_without_a_key_is_not_kept(desk: Client) -> None:
 def test_drafts_are_forgotten_after_a_week_without_a_word(db: None) -> None:
     by = _person()
     ages = (booking_drafts.RETENTION + dt.timedelta(seconds=1), booking_drafts.RETENTION, dt.timedelta(0))
-    kept = [booking_drafts.keep(key=uuid7(), form_data={}, by=by, at=NOW - age) for age in ages]
+    kept = [booking_drafts.save(key=uuid7(), form_data={}, by=by, at=NOW - age) for age in ages]
 
     tasks.purge_drafts()
 
@@ -234,11 +234,11 @@ def test_drafts_are_forgotten_after_a_week_without_a_word(db: None) -> None:
 
 
 def test_oldest_drafts_of_one_person_give_way(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(booking_drafts, "MOST", 2)
+    monkeypatch.setattr(booking_drafts, "MAX_DRAFTS", 2)
     by, another = _person(), _person()
-    theirs = booking_drafts.keep(key=uuid7(), form_data={}, by=another, at=NOW - dt.timedelta(days=1))
+    theirs = booking_drafts.save(key=uuid7(), form_data={}, by=another, at=NOW - dt.timedelta(days=1))
     mine = [
-        booking_drafts.keep(key=uuid7(), form_data={}, by=by, at=NOW + dt.timedelta(minutes=number))
+        booking_drafts.save(key=uuid7(), form_data={}, by=by, at=NOW + dt.timedelta(minutes=number))
         for number in range(3)
     ]
 
@@ -254,7 +254,7 @@ def test_draft_saved_during_booking_detects_the_ride() -> None:
 
     def keep() -> None:
         try:
-            kept.append(booking_drafts.keep(key=key, form_data={"clock": "1430"}, by=by, at=NOW))
+            kept.append(booking_drafts.save(key=key, form_data={"clock": "1430"}, by=by, at=NOW))
         finally:
             connection.close()
 
