@@ -224,4 +224,4 @@ def test_reference_search_for_people_covers_every_client(dispatcher: Principal) 
 
 def _references(by: Principal) -> set[Any]:
     asked = listing.RideListQuery({"client_reference": "R-1"}, "pickupTime", 10, ("id",))
-    return {str(row["id"]) for row in listing.list_rides(asked=asked, by=by, at=factories.NOW).rows}
+    return {str(row["id"]) for row in listing.list_rides(query=asked, by=by, at=factories.NOW).rows}

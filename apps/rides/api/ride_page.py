@@ -24,9 +24,9 @@ _SCOPE_OF = {"rider": Scope.RIDERS_READ, "driver": Scope.DRIVERS_READ, "facility
 
 
 def render(query: Mapping[str, Any], *, by: Principal, at: datetime) -> tuple[bytes, str | None]:
-    """Answer the page that a parsed `RideQuery` asks for, and the cursor of the next one.
+    """Return the page of a parsed `RideQuery` and the cursor of the next page.
 
-    Three queries; one more for a total, and one for each kind that is expanded.
+    Three queries; one more for a total, and one per expanded kind of record.
 
     Raises:
         CursorInvalid: the cursor is not one of this list for this caller.
@@ -39,14 +39,14 @@ def render(query: Mapping[str, Any], *, by: Principal, at: datetime) -> tuple[by
         filters["status"] = [ALIASES.get(status, status) for status in filters["status"]]
     bound = digest_of(["rides", query["sort"], filters, reach(by)])
     limit = min(query["limit"], MAX_LIMIT)
-    asked = RideListQuery(
+    list_query = RideListQuery(
         filters=filters,
         sort=query["sort"],
         limit=limit,
         only=tuple(query["only"]) if "only" in query else None,
         after=_opened(query["cursor"], bound) if "cursor" in query else None,
     )
-    listed = listing.list_rides(asked=asked, by=by, at=at)
+    listed = listing.list_rides(query=list_query, by=by, at=at)
     if expand:
         _expand(listed, expand, by)
     next_cursor = seal_cursor(list(listed.next_after), bound=bound) if listed.next_after else None
@@ -73,11 +73,11 @@ def _opened(cursor: str, bound: bytes) -> tuple[datetime, UUID]:
 
 
 def _expand(listed: RideListPage, kinds: list[str], by: Principal) -> None:
-    """Put the records that rides name beside their ids; null for one outside the caller's scope."""
+    """Add the related records to the rows of rides; null for a record outside the caller's scope."""
     places = {"rider": 0, "facility": 1, "driver": 2}
     for kind in kinds:
         place = places[kind]
-        found = expansion.READERS[kind]({pk for pk in (named[place] for named in listed.named) if pk}, by)
+        records = expansion.READERS[kind]({pk for pk in (named[place] for named in listed.named) if pk}, by)
         for row, named in zip(listed.rows, listed.named, strict=True):
             pk = named[place]
-            row[kind] = None if pk is None else found.get(pk)
+            row[kind] = None if pk is None else records.get(pk)

@@ -40,32 +40,32 @@ class RideListPage:
     named: list[tuple[UUID, UUID | None, UUID | None]]
 
 
-def list_rides(*, asked: RideListQuery, by: Principal, at: datetime) -> RideListPage:
+def list_rides(*, query: RideListQuery, by: Principal, at: datetime) -> RideListPage:
     """Read one page of the rides within the caller's data scope, and record the read.
 
     Three queries: the page, its external ids if they are shown, and the row of the audit trail, without which the page
     is not answered.
     """
-    shape = ride_list.shape_for(disclosure_of(by), asked.only, asked.sort)
-    rows = ride_list.matching(shape.rows, asked.filters, by)
-    if asked.after is not None:
-        rows = rows_after(rows, order_by(ride_list.SORTS[asked.sort]), asked.after)
-    found: list[Any] = list(rows[: asked.limit + 1])
-    shown = [(Facts(*values[:_FACTS]), values[_FACTS:]) for values in found[: asked.limit]]
-    ids = [facts.id for facts, _ in shown]
+    shape = ride_list.shape_for(disclosure_of(by), query.only, query.sort)
+    rows = ride_list.matching(shape.rows, query.filters, by)
+    if query.after is not None:
+        rows = rows_after(rows, order_by(ride_list.SORTS[query.sort]), query.after)
+    records: list[Any] = list(rows[: query.limit + 1])
+    page_records = [(Facts(*values[:_FACTS]), values[_FACTS:]) for values in records[: query.limit]]
+    ids = [facts.id for facts, _ in page_records]
     external_ids = external_ids_of(SubjectType.RIDE, ids) if ids and shape.has_external_ids else {}
     audit.record(
         by=by,
         action="rides.list",
         subject_type="ride",
-        rider_ids={facts.rider_id for facts, _ in shown},
+        rider_ids={facts.rider_id for facts, _ in page_records},
         phi=by.phi.name.lower(),
     )
-    last = shown[-1][0] if len(found) > asked.limit else None
+    last = page_records[-1][0] if len(records) > query.limit else None
     return RideListPage(
-        rows=[shape.row(values, facts, external_ids.get(facts.id, ()), at=at) for facts, values in shown],
+        rows=[shape.row(values, facts, external_ids.get(facts.id, ()), at=at) for facts, values in page_records],
         next_after=(datetime.fromisoformat(last.sort_key), last.id) if last else None,
-        named=[(facts.rider_id, facts.facility_id, facts.driver_id) for facts, _ in shown],
+        named=[(facts.rider_id, facts.facility_id, facts.driver_id) for facts, _ in page_records],
     )
 
 

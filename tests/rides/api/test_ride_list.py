@@ -96,7 +96,7 @@ def rows_by_serializer(rides: list[Ride], by: Principal) -> list[dict[str, Any]]
 
 def rows_by_list(by: Principal) -> list[dict[str, Any]]:
     wanted = RideListQuery(filters={}, sort="pickupTime", limit=200)
-    rows = listing.list_rides(asked=wanted, by=by, at=factories.NOW).rows
+    rows = listing.list_rides(query=wanted, by=by, at=factories.NOW).rows
     return list(orjson.loads(orjson.dumps(rows, option=orjson.OPT_UTC_Z)))
 
 
