@@ -44,7 +44,7 @@ def course_of(asked: RideDraft, owner: Facility, by: Principal) -> RidePlan:
         drafts,
         rider=recurring_booking.lock_riders([asked.rider_id])[asked.rider_id],
         profile=bookings.current_profile(asked.rider_id),
-        owner=resources.known.get(owner.pk),
+        owner=resources.facilities.get(owner.pk),
         resources=resources,
         at=factories.NOW,
     )

@@ -122,7 +122,7 @@ def ride_plans(
                     drafts_of[sample.terms.pk],
                     rider=rider,
                     profile=profile_of.get(rider.pk),
-                    owner=resources.known.get(sample.order.facility_id),
+                    owner=resources.facilities.get(sample.order.facility_id),
                     resources=resources,
                     at=at,
                 )

@@ -208,7 +208,7 @@ def _stops(order: StandingOrder, draft: TermsDraft, by: Principal) -> dict[str, 
     known: dict[UUID, Facility] = {**bookings.facilities(facility_ids, by), order.facility_id: order.facility}
     entrances = bookings.entrances_of(entrance_ids)
     return {
-        name: legs.resolved_stop(stop, path=STOPS[name], known=known, entrances=entrances)[0] if stop else None
+        name: legs.resolved_stop(stop, path=STOPS[name], facilities=known, entrances=entrances)[0] if stop else None
         for name, stop in stops_of.items()
     }
 

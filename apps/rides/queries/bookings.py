@@ -60,13 +60,13 @@ class FirstLook:
 
 def first_look(facility_ids: Iterable[UUID], rider_id: UUID | None, by: Principal) -> FirstLook:
     """Read the records of a booking inside the caller's data scope, and lock its rider.  Up to three queries."""
-    known = facilities(facility_ids, by)
+    facilities_by_id = facilities(facility_ids, by)
     if rider_id is None:
-        return FirstLook(known, None, None)
+        return FirstLook(facilities_by_id, None, None)
     # Not FOR UPDATE, which would block foreign keys to the rider.
     rider = Rider.objects.visible_to(by).select_for_update(no_key=True).filter(pk=rider_id).first()
     # Read the profile after the lock, so that it cannot change in between.
-    return FirstLook(known, rider, current_profile(rider_id))
+    return FirstLook(facilities_by_id, rider, current_profile(rider_id))
 
 
 def facilities(ids: Iterable[UUID], by: Principal) -> dict[UUID, Facility]:

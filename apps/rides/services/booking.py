@@ -117,7 +117,7 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
     payer = payer_of(draft.payment.payer_id)
     planned = [
         legs.of_draft(
-            one, number=number, of=len(drafts), known=look.facilities, owner=owner, profile=profile, payer=payer
+            one, number=number, of=len(drafts), facilities=look.facilities, owner=owner, profile=profile, payer=payer
         )
         for number, one in enumerate(drafts, 1)
     ]
@@ -235,19 +235,19 @@ def facility_ids(drafts: Sequence[RideDraft]) -> set[UUID]:
     return {one for one in named if one is not None}
 
 
-def _owner(draft: RideDraft, known: Mapping[UUID, Facility], by: Principal) -> Facility | None:
+def _owner(draft: RideDraft, facilities: Mapping[UUID, Facility], by: Principal) -> Facility | None:
     """Choose the facility the ride belongs to: as asked, else where it starts, else where it ends, else the only one.
 
     Raises:
         InvalidInput: it is not within the caller's reach, or has to be named and is not.
     """
     if draft.facility_id is not None:
-        if draft.facility_id not in known:
+        if draft.facility_id not in facilities:
             raise InvalidInput("facilityId", _("There is no such facility."))
-        return known[draft.facility_id]
+        return facilities[draft.facility_id]
     for stop in (draft.pickup, draft.dropoff):
-        if stop.get("facilityId") and UUID(str(stop["facilityId"])) in known:
-            return known[UUID(str(stop["facilityId"]))]
+        if stop.get("facilityId") and UUID(str(stop["facilityId"])) in facilities:
+            return facilities[UUID(str(stop["facilityId"]))]
     if by.facility_ids is None:
         return None
     if len(by.facility_ids) == 1:
@@ -470,13 +470,13 @@ def preview(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> B
     Raises:
         InvalidInput, FieldRefused, RiderNotBookable: as `booking.book` would.
     """
-    known = bookings.facilities(facility_ids([draft]), by)
+    facilities = bookings.facilities(facility_ids([draft]), by)
     leg = legs.of_draft(
         draft,
         number=1,
         of=1,
-        known=known,
-        owner=known.get(draft.facility_id) if draft.facility_id else None,
+        facilities=facilities,
+        owner=facilities.get(draft.facility_id) if draft.facility_id else None,
         profile=bookings.current_profile(rider.pk),
         payer=payer_of(draft.payment.payer_id),
     )
@@ -507,16 +507,18 @@ def pickup_for(
     At most two queries: the facilities that the stops name.
     """
     named = {UUID(str(stop["facilityId"])) for stop in (pickup, dropoff) if stop.get("facilityId")}
-    known = bookings.facilities(named | ({facility_id} if facility_id else set()), by)
+    facilities = bookings.facilities(named | ({facility_id} if facility_id else set()), by)
     ends: list[tuple[float | None, float | None]] = []
     place = None
-    for path, given in (("pickup", pickup), ("dropoff", dropoff)):
-        stop, place = legs.resolved_stop({**given, "entranceId": None}, path=path, known=known, entrances={})
+    for path, stop_data in (("pickup", pickup), ("dropoff", dropoff)):
+        stop, place = legs.resolved_stop(
+            {**stop_data, "entranceId": None}, path=path, facilities=facilities, entrances={}
+        )
         ends.append((stop["lat"], stop["lng"]))
     drive = timing.estimated_drive(*ends)
     if drive is None:
         return None
-    levels = service_levels(place or (known.get(facility_id) if facility_id else None))
+    levels = service_levels(place or (facilities.get(facility_id) if facility_id else None))
     lead = timing.lead_minutes(
         drive.minutes,
         load_minutes=accommodation.default_load_minutes(mobility),

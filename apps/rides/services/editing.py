@@ -330,7 +330,7 @@ def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, afresh: 
     if "service_type" in changes and "priority" not in changes:
         merged["priority"] = ""
     draft = replace(draft, **merged)
-    known = bookings.facilities(
+    facilities = bookings.facilities(
         [UUID(str(draft_stop["facilityId"])) for draft_stop in _changed_stops(draft, changes)], by
     )
     doors = legs.entrances_of([draft])
@@ -338,9 +338,13 @@ def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, afresh: 
     dropoff, dropoff_facility = dict(draft.dropoff), ride.dropoff_facility
     access: list[Mapping[str, str] | None] = [None, None]
     if "pickup" in changes:
-        pickup, pickup_facility = legs.resolved_stop(draft.pickup, path="pickup", known=known, entrances=doors)
+        pickup, pickup_facility = legs.resolved_stop(
+            draft.pickup, path="pickup", facilities=facilities, entrances=doors
+        )
     if "dropoff" in changes:
-        dropoff, dropoff_facility = legs.resolved_stop(draft.dropoff, path="dropoff", known=known, entrances=doors)
+        dropoff, dropoff_facility = legs.resolved_stop(
+            draft.dropoff, path="dropoff", facilities=facilities, entrances=doors
+        )
     if "pickupEntranceId" in (changes.get("discharge") or {}):
         legs.require_meeting_point(draft, pickup_facility, doors)
     if "accessCode" in (changes.get("pickup") or {}):

@@ -67,7 +67,7 @@ def of_draft(
     *,
     number: int,
     of: int,
-    known: Mapping[UUID, Facility],
+    facilities: Mapping[UUID, Facility],
     owner: Facility | None,
     profile: AccommodationProfile | None,
     payer: Payer | None,
@@ -75,16 +75,18 @@ def of_draft(
 ) -> Leg:
     """Create leg `number` (1 or 2) `of` the trip.
 
-    `known` are the facilities that the caller may name, `entrances` the facility of each entrance.  One query where the
-    draft names entrances and they are not given.
+    `facilities` are those that the caller may name; `entrances` maps entrances to their facility.  One query if the
+    draft names entrances and `entrances` is None.
 
     Raises:
         InvalidInput: a stop or the meeting point of a discharge names a facility or entrance that is not there.
     """
     path = "returnLeg." if number > 1 else ""
     doors = entrances_of([draft]) if entrances is None else entrances
-    pickup, pickup_facility = resolved_stop(draft.pickup, path=f"{path}pickup", known=known, entrances=doors)
-    dropoff, dropoff_facility = resolved_stop(draft.dropoff, path=f"{path}dropoff", known=known, entrances=doors)
+    pickup, pickup_facility = resolved_stop(draft.pickup, path=f"{path}pickup", facilities=facilities, entrances=doors)
+    dropoff, dropoff_facility = resolved_stop(
+        draft.dropoff, path=f"{path}dropoff", facilities=facilities, entrances=doors
+    )
     if number == 1:
         require_meeting_point(draft, pickup_facility, doors)
     leg_type = "one_way" if of == 1 else "outbound" if number == 1 else "return"
@@ -337,17 +339,17 @@ def _meeting_point(draft: RideDraft) -> Any:
 
 
 def resolved_stop(
-    given: Mapping[str, Any], *, path: str, known: Mapping[UUID, Facility], entrances: Mapping[UUID, UUID]
+    stop_data: Mapping[str, Any], *, path: str, facilities: Mapping[UUID, Facility], entrances: Mapping[UUID, UUID]
 ) -> tuple[dict[str, Any], Facility | None]:
     """Normalize a stop and fill in the address of its facility.
 
     Raises:
         InvalidInput: it names a facility or entrance that the caller cannot see; absent ones give the same answer.
     """
-    stop = stops.normal(given)
+    stop = stops.normal(stop_data)
     if stop["facilityId"] is None:
         return stop, None
-    facility = known.get(UUID(stop["facilityId"]))
+    facility = facilities.get(UUID(stop["facilityId"]))
     if facility is None:
         raise InvalidInput(f"{path}.facilityId", _("There is no such facility."))
     if stop["entranceId"] is not None and entrances.get(UUID(stop["entranceId"])) != facility.pk:

@@ -42,7 +42,7 @@ _TAKEN: Final = _("The rider has a ride at this time.")
 class Resources:
     """Records that the drafts of a batch refer to, read once (`read_resources`)."""
 
-    known: Mapping[UUID, Facility]
+    facilities: Mapping[UUID, Facility]
     entrances: Mapping[UUID, UUID]  # the facility of each
     payers: Mapping[UUID, Payer]
     _carried: dict[tuple[Any, ...], bool] = field(default_factory=dict, init=False, repr=False)
@@ -117,7 +117,7 @@ def read_resources(drafts: Iterable[RideDraft], *, by: Principal) -> Resources:
     batch = list(drafts)
     payer_ids = {draft.payment.payer_id for draft in batch} - {None}
     return Resources(
-        known=bookings.facilities(booking.facility_ids(batch), by),
+        facilities=bookings.facilities(booking.facility_ids(batch), by),
         entrances=legs.entrances_of(batch),
         payers=bookings.payers(payer_id for payer_id in payer_ids if payer_id is not None),
     )
@@ -163,7 +163,7 @@ def plan_rides(
             draft,
             number=number,
             of=len(drafts),
-            known=resources.known,
+            facilities=resources.facilities,
             owner=owner,
             profile=profile,
             payer=booking.payer_of(draft.payment.payer_id, among=resources.payers),
