@@ -130,8 +130,8 @@ def test_worker_that_is_killed_in_the_middle_has_written_nothing(name: str, monk
 def test_set_that_is_not_one_transaction_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: without the transaction, a killed worker leaves a ride that counts exceptions that were never opened."""
     ride = ride_in(RideStatus.ASSIGNED)
-    torn = exception_monitor._look_at_due.__wrapped__  # type: ignore[attr-defined]  # missing in the stubs
-    monkeypatch.setattr(exception_monitor, "_look_at_due", torn)
+    torn = exception_monitor._evaluate_due.__wrapped__  # type: ignore[attr-defined]  # missing in the stubs
+    monkeypatch.setattr(exception_monitor, "_evaluate_due", torn)
 
     with killed_after(monkeypatch, "_change"), pytest.raises(Killed):
         tick()

@@ -64,7 +64,7 @@ class Watched(NamedTuple):
     facts: Facts
 
 
-class Known(NamedTuple):
+class MonitoredException(NamedTuple):
     """An exception of a ride: unsettled, or closed by a person.  `on_ladder`: it is escalated beyond dispatch."""
 
     ride_id: UUID
@@ -78,7 +78,7 @@ class Known(NamedTuple):
     on_ladder: bool
 
 
-_OWN: Final = len(Watched._fields) - 1
+_FIRST_FACT: Final = len(Watched._fields) - 1
 
 
 def facts_of(ride: Ride) -> Facts:
@@ -128,7 +128,7 @@ def lock_one(ride_id: UUID, *, at: dt.datetime) -> list[Watched]:
 def _locked(statement: str, values: Mapping[str, Any]) -> list[Watched]:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        return [Watched._make((*row[:_OWN], Facts._make(row[_OWN:]))) for row in cursor.fetchall()]
+        return [Watched._make((*row[:_FIRST_FACT], Facts._make(row[_FIRST_FACT:]))) for row in cursor.fetchall()]
 
 
 def due_ids(*, at: dt.datetime, most: int) -> list[UUID]:
@@ -137,14 +137,14 @@ def due_ids(*, at: dt.datetime, most: int) -> list[UUID]:
     return list(due.values_list("pk", flat=True)[:most])
 
 
-def exceptions_of(ride_ids: Sequence[UUID]) -> dict[UUID, list[Known]]:
+def exceptions_of(ride_ids: Sequence[UUID]) -> dict[UUID, list[MonitoredException]]:
     """List the relevant exceptions of rides, oldest first.  One query."""
-    found: dict[UUID, list[Known]] = defaultdict(list)
+    exceptions: dict[UUID, list[MonitoredException]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_EXCEPTIONS, [list(ride_ids)])
         for row in cursor.fetchall():
-            found[row[0]].append(Known(*row))
-    return found
+            exceptions[row[0]].append(MonitoredException(*row))
+    return exceptions
 
 
 def terms_of(rides: Collection[Watched]) -> dict[UUID, Terms]:
@@ -155,10 +155,10 @@ def terms_of(rides: Collection[Watched]) -> dict[UUID, Terms]:
 
 
 def _facilities(ids: Iterable[UUID]) -> dict[UUID, Facility]:
-    wanted = Facility.objects.filter(pk__in=list(ids)).select_related("escalation_policy")
+    rows = Facility.objects.filter(pk__in=list(ids)).select_related("escalation_policy")
     columns = ("hours", "timezone", "will_call_response_minutes", "no_show_wait_minutes", "escalation_policy")
-    found = wanted.only(*columns, "escalation_policy__step_minutes")
-    return {facility.pk: facility for facility in found}
+    facilities = rows.only(*columns, "escalation_policy__step_minutes")
+    return {facility.pk: facility for facility in facilities}
 
 
 def _terms(ride: Watched, facilities: Mapping[UUID, Facility], was_brought: bool) -> Terms:
@@ -171,7 +171,7 @@ def _terms(ride: Watched, facilities: Mapping[UUID, Facility], was_brought: bool
     return Terms(
         response_minutes=(owner or DEFAULTS).will_call_response_minutes,
         wait_minutes=guards.wait_minutes(
-            own=owner.no_show_wait_minutes if owner else None,
+            facility_minutes=owner.no_show_wait_minutes if owner else None,
             will_call=ride.facts.will_call,
             service_type=ride.facts.service_type,
             at_facility=ride.facts.pickup_at_facility,

@@ -99,19 +99,19 @@ class Failed:
 
 
 def no_show_wait_minutes(facts: Facts) -> int:
-    """Say how long the driver has to wait, in minutes: see `wait_minutes`."""
+    """Return how long the driver has to wait, in minutes: see `wait_minutes`."""
     return wait_minutes(
-        own=facts.facility_wait_minutes,
+        facility_minutes=facts.facility_wait_minutes,
         will_call=facts.will_call,
         service_type=facts.service_type,
         at_facility=facts.pickup_at_facility,
     )
 
 
-def wait_minutes(*, own: int | None, will_call: bool, service_type: str, at_facility: bool) -> int:
-    """Say how long a driver waits for a rider: as the facility has set it for its `own`, or by kind of pickup."""
-    if own is not None:
-        return own
+def wait_minutes(*, facility_minutes: int | None, will_call: bool, service_type: str, at_facility: bool) -> int:
+    """Return how long a driver waits for a rider: the setting of the facility, else by the kind of pickup."""
+    if facility_minutes is not None:
+        return facility_minutes
     if will_call or service_type == "hospital_discharge":
         return WAIT_ON_RELEASE_MINUTES
     return WAIT_AT_FACILITY_MINUTES if at_facility else WAIT_AT_HOME_MINUTES
@@ -172,19 +172,19 @@ def _waited_long_enough(facts: Facts) -> Template | None:
     if facts.arrived_at is None:
         return _("No arrival at the pickup has been recorded.")
     since = facts.arrived_at if facts.will_call else max(facts.arrived_at, facts.pickup_at)
-    wanted = no_show_wait_minutes(facts)
-    if facts.at - since < timedelta(minutes=wanted):
-        return Message(_("The driver has to wait %(minutes)s minutes."), {"minutes": wanted})
+    minutes = no_show_wait_minutes(facts)
+    if facts.at - since < timedelta(minutes=minutes):
+        return Message(_("The driver has to wait %(minutes)s minutes."), {"minutes": minutes})
     return None
 
 
 def _contact_attempted(facts: Facts) -> Template | None:
     """One attempt; two for discharge and dialysis, one of them to the facility."""
     strict = facts.service_type in ("hospital_discharge", "dialysis")
-    wanted = 2 if strict else 1
+    required_count = 2 if strict else 1
     attempts = [attempt for attempt in facts.contact_attempts if attempt.at <= facts.at]
-    if len(attempts) < wanted:
-        return Message(_ATTEMPTS, {"wanted": wanted, "count": len(attempts)})
+    if len(attempts) < required_count:
+        return Message(_ATTEMPTS, {"wanted": required_count, "count": len(attempts)})
     if strict and not any(attempt.contacted == "facility" for attempt in attempts):
         return _("One contact attempt has to go to the facility.")
     return None

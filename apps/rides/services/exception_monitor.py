@@ -19,7 +19,7 @@ from apps.events import services as events
 from apps.organizations.rules.opening_hours import local_instant
 from apps.rides.models import RideException, WatchedFacility
 from apps.rides.queries import monitored_rides
-from apps.rides.queries.monitored_rides import Known, Watched
+from apps.rides.queries.monitored_rides import MonitoredException, Watched
 from apps.rides.rules.exception_rules import (
     TERMS_REACH,
     Finding,
@@ -71,7 +71,7 @@ _REACH: Final = f"""
     UPDATE rides_ride SET next_check_at = %(at)s
     WHERE id IN (SELECT r.id FROM rides_ride r WHERE {_REACHED} FOR NO KEY UPDATE SKIP LOCKED)
 """  # noqa: S608  # constants
-_LEFT: Final = f"SELECT EXISTS (SELECT FROM rides_ride r WHERE {_REACHED})"  # noqa: S608  # constants
+_HAS_REMAINING: Final = f"SELECT EXISTS (SELECT FROM rides_ride r WHERE {_REACHED})"  # noqa: S608  # constants
 _CHANGE: Final = """
     UPDATE rides_rideexception e
     SET severity = c.severity, escalation_level = c.level, due_at = c.due_at, details = e.details || c.details,
@@ -88,7 +88,7 @@ _SETTLE: Final = """
     FROM unnest(%(ids)s::uuid[], %(codes)s::text[], %(notes)s::text[]) c (id, code, note)
     WHERE e.id = c.id
 """
-_TELL: Final = """
+_SAVE_RIDES: Final = """
     UPDATE rides_ride r
     SET version = c.version, open_exception_count = c.count, max_exception_severity = c.worst,
         next_check_at = c.next_check_at, updated_at = %(at)s
@@ -116,14 +116,14 @@ class Opening(NamedTuple):
 class Change(NamedTuple):
     """An unsettled exception with a new severity, level or details."""
 
-    known: Known
+    exception: MonitoredException
     to: Opening
 
 
 class Settlement(NamedTuple):
     """An unsettled exception to resolve."""
 
-    known: Known
+    exception: MonitoredException
     code: ResolutionCode
     note: str = ""
 
@@ -133,7 +133,7 @@ class ExceptionChanges:
     """The result of evaluating a locked ride, and its next evaluation; `unsettled` are its exceptions before."""
 
     ride: Watched
-    unsettled: Sequence[Known]
+    unsettled: Sequence[MonitoredException]
     next_check_at: datetime | None = None
     opened: list[Opening] = field(default_factory=list)
     changed: list[Change] = field(default_factory=list)
@@ -143,15 +143,15 @@ class ExceptionChanges:
         return bool(self.opened or self.changed or self.settled)
 
 
-class _Left(NamedTuple):
-    """Work after the set: unused legs to cancel, and rides to offer with the time since when."""
+class _FollowUps(NamedTuple):
+    """Work to do after a set: unused legs to cancel, and rides to offer, with the time since when."""
 
     unused: list[UUID]
     offered: dict[UUID, datetime]
 
-    def take(self, other: "_Left") -> None:
-        self.unused.extend(other.unused)
-        self.offered.update(other.offered)
+    def take(self, more: "_FollowUps") -> None:
+        self.unused.extend(more.unused)
+        self.offered.update(more.offered)
 
 
 class _Step(NamedTuple):
@@ -166,43 +166,43 @@ class _Step(NamedTuple):
 def watch(*, by: Principal, at: datetime) -> int:
     """Evaluate the rides that are due, and return their number.  Several workers can run it at once.
 
-    A set at a time, each in its own transaction.  A ride that somebody is changing is left for the next run; one that
-    cannot be judged is put off by five minutes and is in the way of no other.
+    Takes one set at a time, each in its own transaction.  A ride that another transaction has locked waits for the next
+    run.  A ride whose evaluation fails is postponed by five minutes and does not block the others.
     """
     follow_settings(at=at)
-    looked = 0
+    evaluated = 0
     for _ in range(SETS):
         try:
-            found, left = _look_at_due(by=by, at=at)
+            count, follow_ups = _evaluate_due(by=by, at=at)
         except Exception:  # any error, possibly of one ride
             log.exception("rides not watched together")
-            found, left = _one_by_one(by=by, at=at)
-        for ride_id in left.unused:
+            count, follow_ups = _evaluate_singly(by=by, at=at)
+        for ride_id in follow_ups.unused:
             _guarded(ride_id, lambda pk=ride_id: _end_unused(pk, by=by, at=at), at=at)
-        for ride_id in offers.rides_with_preferred_drivers(left.offered):
-            _offer(ride_id, since=left.offered[ride_id], by=by, at=at)
-        looked += found
-        if found < RIDES_AT_ONCE:
+        for ride_id in offers.rides_with_preferred_drivers(follow_ups.offered):
+            _offer(ride_id, since=follow_ups.offered[ride_id], by=by, at=at)
+        evaluated += count
+        if count < RIDES_AT_ONCE:
             break
-    return looked
+    return evaluated
 
 
 @transaction.atomic
-def _look_at_due(*, by: Principal, at: datetime) -> tuple[int, _Left]:
+def _evaluate_due(*, by: Principal, at: datetime) -> tuple[int, _FollowUps]:
     rides = monitored_rides.lock_due(at=at, most=RIDES_AT_ONCE)
-    return len(rides), _look(rides, by=by, at=at)
+    return len(rides), _evaluate(rides, by=by, at=at)
 
 
-def _one_by_one(*, by: Principal, at: datetime) -> tuple[int, _Left]:
+def _evaluate_singly(*, by: Principal, at: datetime) -> tuple[int, _FollowUps]:
     ride_ids = monitored_rides.due_ids(at=at, most=RIDES_AT_ONCE)
-    left = _Left([], {})
+    follow_ups = _FollowUps([], {})
     for ride_id in ride_ids:
-        _guarded(ride_id, lambda pk=ride_id: left.take(_look_at_one(pk, by=by, at=at)), at=at)
-    return len(ride_ids), left
+        _guarded(ride_id, lambda pk=ride_id: follow_ups.take(_evaluate_one(pk, by=by, at=at)), at=at)
+    return len(ride_ids), follow_ups
 
 
-def _look_at_one(ride_id: UUID, *, by: Principal, at: datetime) -> _Left:
-    return _look(monitored_rides.lock_one(ride_id, at=at), by=by, at=at)
+def _evaluate_one(ride_id: UUID, *, by: Principal, at: datetime) -> _FollowUps:
+    return _evaluate(monitored_rides.lock_one(ride_id, at=at), by=by, at=at)
 
 
 def _guarded(ride_id: UUID, act: Any, *, at: datetime) -> None:
@@ -225,17 +225,17 @@ def _offer(ride_id: UUID, *, since: datetime, by: Principal, at: datetime) -> No
         log.exception("ride not offered", extra={"ride_id": str(ride_id)})
 
 
-def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
+def _evaluate(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _FollowUps:
     """Evaluate locked rides and save the results; return the remaining work: unused legs and offers."""
     if not rides:
-        return _Left([], {})
-    terms, known = monitored_rides.terms_of(rides), monitored_rides.exceptions_of([ride.id for ride in rides])
+        return _FollowUps([], {})
+    terms, exceptions_of = monitored_rides.terms_of(rides), monitored_rides.exceptions_of([ride.id for ride in rides])
     outcomes: list[ExceptionChanges] = []
     steps: list[_Step] = []
-    left = _Left([], {})
+    follow_ups = _FollowUps([], {})
     for ride in rides:
         try:
-            outcome = _outcome(ride, terms[ride.id], known.get(ride.id, []), steps, left, at)
+            outcome = _changes_of(ride, terms[ride.id], exceptions_of.get(ride.id, []), steps, follow_ups, at)
         except Exception:  # unexpected JSON of one ride
             log.exception("ride not judged", extra={"ride_id": str(ride.id)})
             outcome = ExceptionChanges(ride, [], next_check_at=at + RETRY_AFTER)
@@ -244,23 +244,28 @@ def _look(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Left:
     apply(outcomes, by=by, at=at)
     for step in steps:
         escalation.notify(step.ride.id, step.ride.facility_id, step.type, step.level, minutes=step.minutes, at=at)
-    return left
+    return follow_ups
 
 
-def _outcome(
-    ride: Watched, terms: Terms, known: Sequence[Known], steps: list[_Step], left: _Left, at: datetime
+def _changes_of(
+    ride: Watched,
+    terms: Terms,
+    ride_exceptions: Sequence[MonitoredException],
+    steps: list[_Step],
+    follow_ups: _FollowUps,
+    at: datetime,
 ) -> ExceptionChanges | None:
-    """Evaluate a ride; None: an unused will-call leg.  Adds to escalation `steps` and to `left`."""
+    """Evaluate a ride; None: an unused will-call leg.  Adds to escalation `steps` and to `follow_ups`."""
     outlook = evaluate(ride.facts, terms, at)
     if outlook.ends_unused:
-        left.unused.append(ride.id)
+        follow_ups.unused.append(ride.id)
         return None
-    unsettled = {one.type: one for one in known if one.status in _UNSETTLED}
+    unsettled = {exception.type: exception for exception in ride_exceptions if exception.status in _UNSETTLED}
     outcome = ExceptionChanges(ride, list(unsettled.values()), next_check_at=outlook.next_at)
     new_steps: list[_Step] = []
     for type_, finding in outlook.findings.items():
         present = unsettled.get(type_.value)
-        is_new = present is None and not _is_put_aside(known, type_, finding)
+        is_new = present is None and not _is_dismissed(ride_exceptions, type_, finding)
         if not is_new and (present is None or present.severity == finding.severity):
             continue
         details: dict[str, Any] = {}
@@ -272,62 +277,71 @@ def _outcome(
             outcome.opened.append(to)
         else:
             outcome.changed.append(Change(present, to))
-    for one in unsettled.values():
-        _settle(one, outcome, outlook.findings, at)
-        _sharpen(one, outcome, at)
+    for exception in unsettled.values():
+        _settle(exception, outcome, outlook.findings, at)
+        _escalate_credential_lapse(exception, outcome, at)
     steps += new_steps
     if outlook.offered_since is not None:
-        left.offered[ride.id] = outlook.offered_since
+        follow_ups.offered[ride.id] = outlook.offered_since
     return outcome
 
 
-def _is_put_aside(known: Sequence[Known], type_: ExceptionType, finding: Finding) -> bool:
+def _is_dismissed(ride_exceptions: Sequence[MonitoredException], type_: ExceptionType, finding: Finding) -> bool:
     """Check whether a person has closed an exception of the type since the finding began, at this severity."""
-    return any(one.type == type_ and one.resolved_at is not None and one.resolved_at > finding.since for one in known)
+    return any(
+        exception.type == type_ and exception.resolved_at is not None and exception.resolved_at > finding.since
+        for exception in ride_exceptions
+    )
 
 
-def _steps(ride: Watched, terms: Terms, type_: ExceptionType, finding: Finding, present: Known | None) -> list[_Step]:
+def _steps(
+    ride: Watched, terms: Terms, type_: ExceptionType, finding: Finding, present: MonitoredException | None
+) -> list[_Step]:
     """List the escalation steps since the last evaluation, which may be several after a delay."""
     minutes = terms.ladder[1:4] if type_ is ExceptionType.UNASSIGNED_AT_RISK else terms.ladder[4:]
     first = present.level if present is not None else 0
     return [_Step(ride, type_, level, minutes[level - 1]) for level in range(first + 1, finding.level + 1)]
 
 
-def _settle(one: Known, outcome: ExceptionChanges, findings: dict[ExceptionType, Finding], at: datetime) -> None:
-    type_, status = ExceptionType(one.type), outcome.ride.facts.status
+def _settle(
+    exception: MonitoredException, outcome: ExceptionChanges, findings: dict[ExceptionType, Finding], at: datetime
+) -> None:
+    type_, status = ExceptionType(exception.type), outcome.ride.facts.status
     if type_ is ExceptionType.RETURN_LEG_AT_RISK:
-        _decide(one, outcome, at)
+        _settle_undecided_leg(exception, outcome, at)
     elif type_ not in findings and settles(type_, status):
         code = ResolutionCode.RESCHEDULED if type_ in _MOVED else ResolutionCode.RECOVERED_LATE
-        outcome.settled.append(Settlement(one, code))
+        outcome.settled.append(Settlement(exception, code))
 
 
-def _sharpen(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
+def _escalate_credential_lapse(exception: MonitoredException, outcome: ExceptionChanges, at: datetime) -> None:
     """Raise `credential_lapse` to critical once the day of the ride has begun.
 
     The exception itself is opened when the ride or its crew changes.
     """
     ride = outcome.ride
-    if one.type != _LAPSE or one.severity == ExceptionSeverity.CRITICAL or ride.facts.status not in OPEN:
+    if exception.type != _LAPSE or exception.severity == ExceptionSeverity.CRITICAL or ride.facts.status not in OPEN:
         return
     begins_at = local_instant(ride.service_date, time(), zone=ride.timezone)
     if begins_at <= at:
-        outcome.changed.append(Change(one, Opening(_LAPSE, ExceptionSeverity.CRITICAL, one.level, one.due_at, {})))
+        outcome.changed.append(
+            Change(exception, Opening(_LAPSE, ExceptionSeverity.CRITICAL, exception.level, exception.due_at, {}))
+        )
     else:
         outcome.next_check_at = min(begins_at, outcome.next_check_at or begins_at)
 
 
-def _decide(one: Known, outcome: ExceptionChanges, at: datetime) -> None:
+def _settle_undecided_leg(exception: MonitoredException, outcome: ExceptionChanges, at: datetime) -> None:
     """Keep a leg without a decision in time.
 
     Not if the exception is acknowledged or the leg is canceled: the rider may have no way home.
     """
-    if one.due_at is None or one.status != ExceptionStatus.OPEN or outcome.ride.facts.status not in OPEN:
+    if exception.due_at is None or exception.status != ExceptionStatus.OPEN or outcome.ride.facts.status not in OPEN:
         return
-    if one.due_at <= at:
-        outcome.settled.append(Settlement(one, ResolutionCode.OTHER, LEG_KEPT_NOTE))
+    if exception.due_at <= at:
+        outcome.settled.append(Settlement(exception, ResolutionCode.OTHER, LEG_KEPT_NOTE))
     else:
-        outcome.next_check_at = min(one.due_at, outcome.next_check_at or one.due_at)
+        outcome.next_check_at = min(exception.due_at, outcome.next_check_at or exception.due_at)
 
 
 def _end_unused(ride_id: UUID, *, by: Principal, at: datetime) -> None:
@@ -346,7 +360,7 @@ def _end_unused(ride_id: UUID, *, by: Principal, at: datetime) -> None:
 def follow_settings(*, at: datetime) -> None:
     """Make waiting rides of facilities with changed settings due again.
 
-    One query where none has.  Where somebody is changing such a ride just now, the next run goes over them again.
+    One query if no settings have changed.  If another transaction has locked such a ride, the next run tries again.
     """
     changed = monitored_rides.changed_facilities()
     if not changed:
@@ -358,7 +372,7 @@ def follow_settings(*, at: datetime) -> None:
     }
     with connection.cursor() as cursor:
         cursor.execute(_REACH, values)
-        cursor.execute(_LEFT, values)
+        cursor.execute(_HAS_REMAINING, values)
         if cursor.fetchone()[0]:
             return
     WatchedFacility.objects.bulk_create(
@@ -377,17 +391,19 @@ def apply(outcomes: Sequence[ExceptionChanges], *, by: Principal, at: datetime) 
     Raises:
         django.db.IntegrityError: a ride has an unsettled exception of a type that is opened: it was not locked.
     """
-    ids = {(one.ride.id, opening.type): uuid7() for one in outcomes for opening in one.opened}
-    told = [one for one in outcomes if one]
-    _save_rides(told, at=at)
-    _save_next_checks([one for one in outcomes if not one])
-    _change([change for one in outcomes for change in one.changed], at=at)
-    _resolve([settlement for one in outcomes for settlement in one.settled], by=by, at=at)
+    ids = {(outcome.ride.id, opening.type): uuid7() for outcome in outcomes for opening in outcome.opened}
+    with_changes = [outcome for outcome in outcomes if outcome]
+    _save_rides(with_changes, at=at)
+    _save_next_checks([outcome for outcome in outcomes if not outcome])
+    _change([change for outcome in outcomes for change in outcome.changed], at=at)
+    _resolve([settlement for outcome in outcomes for settlement in outcome.settled], by=by, at=at)
     copy_rows(RideException, _rows(outcomes, ids, by=by, at=at))
-    events.record_all([event for one in told for event in _events(one, ids, at=at)], by=by)
-    over = [one.ride.id for one in told if any(settled.known.on_ladder for settled in one.settled)]
-    if over:
-        escalation.resolve_alerts(over, at=at)
+    events.record_all([event for outcome in with_changes for event in _events(outcome, ids, at=at)], by=by)
+    settled_ride_ids = [
+        outcome.ride.id for outcome in with_changes if any(change.exception.on_ladder for change in outcome.settled)
+    ]
+    if settled_ride_ids:
+        escalation.resolve_alerts(settled_ride_ids, at=at)
 
 
 def postpone(ride_id: UUID, *, until: datetime) -> None:
@@ -398,14 +414,14 @@ def postpone(ride_id: UUID, *, until: datetime) -> None:
 def _rows(
     outcomes: Iterable[ExceptionChanges], ids: Mapping[tuple[UUID, ExceptionType], UUID], *, by: Principal, at: datetime
 ) -> Iterator[dict[str, Any]]:
-    for one in outcomes:
-        for opening in one.opened:
+    for outcome in outcomes:
+        for opening in outcome.opened:
             yield {
-                "id": ids[one.ride.id, opening.type],
-                "ride_id": one.ride.id,
-                "trip_id": one.ride.trip_id,
-                "rider_id": one.ride.rider_id,
-                "facility_id": one.ride.facility_id,
+                "id": ids[outcome.ride.id, opening.type],
+                "ride_id": outcome.ride.id,
+                "trip_id": outcome.ride.trip_id,
+                "rider_id": outcome.ride.rider_id,
+                "facility_id": outcome.ride.facility_id,
                 "type": opening.type.value,
                 "severity": opening.severity.value,
                 "opened_at": at,
@@ -424,7 +440,7 @@ def _change(changes: Sequence[Change], *, at: datetime) -> None:
         _write(
             _CHANGE,
             at=at,
-            ids=[change.known.id for change in changes],
+            ids=[change.exception.id for change in changes],
             severities=[change.to.severity.value for change in changes],
             levels=[change.to.level for change in changes],
             dues=[change.to.due_at for change in changes],
@@ -439,31 +455,36 @@ def _resolve(settlements: Sequence[Settlement], *, by: Principal, at: datetime) 
             _SETTLE,
             at=at,
             by=by.actor,
-            ids=[one.known.id for one in settlements],
-            codes=[one.code.value for one in settlements],
-            notes=[one.note for one in settlements],
+            ids=[settlement.exception.id for settlement in settlements],
+            codes=[settlement.code.value for settlement in settlements],
+            notes=[settlement.note for settlement in settlements],
         )
 
 
-def _save_rides(told: Sequence[ExceptionChanges], *, at: datetime) -> None:
-    if told:
-        after = [_unsettled_after(one) for one in told]
+def _save_rides(outcomes: Sequence[ExceptionChanges], *, at: datetime) -> None:
+    if outcomes:
+        after = [_unsettled_after(outcome) for outcome in outcomes]
         _write(
-            _TELL,
+            _SAVE_RIDES,
             at=at,
-            ids=[one.ride.id for one in told],
+            ids=[outcome.ride.id for outcome in outcomes],
             versions=[
-                one.ride.version + len(one.settled) + len(one.changed) + len(one.opened) for one in told
+                outcome.ride.version + len(outcome.settled) + len(outcome.changed) + len(outcome.opened)
+                for outcome in outcomes
             ],
             counts=[len(severities) for severities in after],
             worst=[max(severities, key=SEVERITY_RANK.__getitem__, default="") for severities in after],
-            next_check_at=[one.next_check_at for one in told],
+            next_check_at=[outcome.next_check_at for outcome in outcomes],
         )  # fmt: skip
 
 
-def _save_next_checks(idle: Sequence[ExceptionChanges]) -> None:
-    if idle:
-        _write(_SAVE_NEXT_CHECKS, ids=[one.ride.id for one in idle], next_check_at=[one.next_check_at for one in idle])
+def _save_next_checks(unchanged: Sequence[ExceptionChanges]) -> None:
+    if unchanged:
+        _write(
+            _SAVE_NEXT_CHECKS,
+            ids=[outcome.ride.id for outcome in unchanged],
+            next_check_at=[outcome.next_check_at for outcome in unchanged],
+        )
 
 
 def _write(statement: str, **values: Any) -> None:
@@ -472,39 +493,43 @@ def _write(statement: str, **values: Any) -> None:
 
 
 def _is_worse(change: Change) -> bool:
-    return SEVERITY_RANK[change.to.severity] > SEVERITY_RANK[ExceptionSeverity(change.known.severity)]
+    return SEVERITY_RANK[change.to.severity] > SEVERITY_RANK[ExceptionSeverity(change.exception.severity)]
 
 
-def _unsettled_after(one: ExceptionChanges) -> list[ExceptionSeverity]:
-    severities = {known.id: ExceptionSeverity(known.severity) for known in one.unsettled}
-    for settled in one.settled:
-        del severities[settled.known.id]
-    for change in one.changed:
-        severities[change.known.id] = change.to.severity
-    return [*severities.values(), *(opening.severity for opening in one.opened)]
+def _unsettled_after(outcome: ExceptionChanges) -> list[ExceptionSeverity]:
+    severities = {exception.id: ExceptionSeverity(exception.severity) for exception in outcome.unsettled}
+    for settlement in outcome.settled:
+        del severities[settlement.exception.id]
+    for change in outcome.changed:
+        severities[change.exception.id] = change.to.severity
+    return [*severities.values(), *(opening.severity for opening in outcome.opened)]
 
 
 def _events(
-    one: ExceptionChanges, ids: Mapping[tuple[UUID, ExceptionType], UUID], *, at: datetime
+    outcome: ExceptionChanges, ids: Mapping[tuple[UUID, ExceptionType], UUID], *, at: datetime
 ) -> Iterator[dict[str, Any]]:
-    told: list[tuple[str, dict[str, Any]]] = []
-    for settled in one.settled:
-        known = settled.known
+    entries: list[tuple[str, dict[str, Any]]] = []
+    for settlement in outcome.settled:
+        exception = settlement.exception
         resolved = ExceptionStatus.RESOLVED.value
-        shown = exceptions.payload_of(known.id, known.type, known.severity, status=resolved, due_at=known.due_at)
-        told.append((exceptions.RESOLVED, shown))
-    for change in one.changed:
-        known, to = change
-        shown = exceptions.payload_of(known.id, known.type, to.severity.value, status=known.status, due_at=to.due_at)
+        payload = exceptions.payload_of(
+            exception.id, exception.type, exception.severity, status=resolved, due_at=exception.due_at
+        )
+        entries.append((exceptions.RESOLVED, payload))
+    for change in outcome.changed:
+        exception, to = change
+        payload = exceptions.payload_of(
+            exception.id, exception.type, to.severity.value, status=exception.status, due_at=to.due_at
+        )
         # A lower severity needs no action.
-        told.append((exceptions.event_of(to.severity) if _is_worse(change) else exceptions.NOTED, shown))
-    for to in one.opened:
-        opened, id_ = ExceptionStatus.OPEN.value, ids[one.ride.id, to.type]
-        shown = exceptions.payload_of(id_, to.type.value, to.severity.value, status=opened, due_at=to.due_at)
-        told.append((exceptions.event_of(to.severity), shown))
-    ride = one.ride
+        entries.append((exceptions.event_of(to.severity) if _is_worse(change) else exceptions.NOTED, payload))
+    for to in outcome.opened:
+        opened, id_ = ExceptionStatus.OPEN.value, ids[outcome.ride.id, to.type]
+        payload = exceptions.payload_of(id_, to.type.value, to.severity.value, status=opened, due_at=to.due_at)
+        entries.append((exceptions.event_of(to.severity), payload))
+    ride = outcome.ride
     base = event_data(ride.id, ride.facts.status, ride.facts.status, ride.facts.pickup_at)
-    for number, (type_, shown) in enumerate(told, 1):
+    for number, (type_, payload) in enumerate(entries, 1):
         yield {
             "type": type_,
             "subject_type": "ride",
@@ -513,5 +538,5 @@ def _events(
             "occurred_at": at,
             "facility_id": ride.facility_id,
             "provider_id": ride.provider_id,
-            "data": {**base, "exception": shown},
+            "data": {**base, "exception": payload},
         }
