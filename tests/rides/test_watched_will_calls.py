@@ -249,7 +249,7 @@ def test_leg_released_while_being_ended_continues(
     hospital: Facility, rider: Rider, dispatcher: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ride = booking.book(draft=draft(hospital, rider, will_call=True), by=dispatcher, at=NOW).ride
-    look = exception_monitor._look_at_due
+    look = exception_monitor._evaluate_due
 
     def released_meanwhile(**given: Any) -> Any:
         answer = look(**given)
@@ -257,7 +257,7 @@ def test_leg_released_while_being_ended_continues(
             will_call.mark_ready(ride_id=ride.pk, by=dispatcher, at=EXPIRES)
         return answer
 
-    monkeypatch.setattr(exception_monitor, "_look_at_due", released_meanwhile)
+    monkeypatch.setattr(exception_monitor, "_evaluate_due", released_meanwhile)
     tick(EXPIRES)
 
     assert fresh(ride).status == "scheduled"

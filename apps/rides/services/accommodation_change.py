@@ -86,12 +86,14 @@ def own_needs(ride: Ride, before: Mapping[str, Any]) -> dict[str, Any]:
     The mobility of a way back that is the rider's `returnMobility`, and load minutes that are those of the mobility,
     were not said for the ride.
     """
-    kept = ride.accommodation
-    own = {key: kept[key] for key in kept.get("overridden", ()) if key not in accommodation.COMPUTED}
-    if ride.leg_type == "return" and own.get("mobility") == before["returnMobility"]:
-        own.pop("mobility", None)
-    usual = accommodation.default_load_minutes(kept["mobility"])
-    return {key: value for key, value in own.items() if key not in ("loadMinutes", "unloadMinutes") or value != usual}
+    needs = ride.accommodation
+    ride_needs = {key: needs[key] for key in needs.get("overridden", ()) if key not in accommodation.COMPUTED}
+    if ride.leg_type == "return" and ride_needs.get("mobility") == before["returnMobility"]:
+        ride_needs.pop("mobility", None)
+    usual = accommodation.default_load_minutes(needs["mobility"])
+    return {
+        key: value for key, value in ride_needs.items() if key not in ("loadMinutes", "unloadMinutes") or value != usual
+    }
 
 
 def _locked(rider_id: UUID) -> list[Ride]:

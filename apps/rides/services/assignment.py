@@ -97,17 +97,18 @@ def assign(
 ) -> Assignment:
     """Assign a scheduled ride, reassign an assigned one, or transfer a rider on board to a rescue vehicle.
 
-    With `offer`, whoever is not an employee is asked first (until `respond_by`, default 15 minutes): the ride stays
-    scheduled, and `ride.driver_offered` tells the provider.  Naming those who are on the ride already changes nothing.
-    The answer's `ride` is the ride as it is now.
+    With `offer`, a driver who is not an employee gets an offer until `respond_by` (default 15 minutes): the ride stays
+    scheduled, and `ride.driver_offered` notifies the provider.  Assigning the current crew again is a no-op.
+    The returned assignment's `ride` is up to date.
 
     Raises:
         NotFound, StaleVersion: see `locked`.
         ScopeMissing: the caller may not assign, or not override.
-        InvalidTransition: the ride is not open for it.
-        AssignmentRejected: checks stand against it; all of them are listed.
-        InvalidInput: somebody named is not there, a reason is missing or unknown, or the time to respond has passed.
-        FieldRefused: something is said of a rider who is not on board.
+        InvalidTransition: the status of the ride does not allow it.
+        AssignmentRejected: checks fail; lists all of them.
+        InvalidInput: a driver, attendant or vehicle does not exist, a reason is missing or unknown, or `respond_by` has
+            passed.
+        FieldRefused: data about a rider on board, but the rider is not on board.
         GuardFailed: a transfer does not say where the rider is.
     """
     ride = locked(ride_id, by, expected_version=expected_version)
@@ -116,24 +117,28 @@ def assign(
         raise InvalidTransition(RideStatus(ride.status), RideStatus.ASSIGNED)
     row = transition_of(ride, action)
     require_permission(row, by)
-    given = _checked(handover or Handover(), ride, action, by, at)
+    checked_handover = _checked(handover or Handover(), ride, action, by, at)
     if respond_by is not None and not offer:
         raise InvalidInput("respondBy", _("%(field)s goes with offer."), detail_code="not_here")
     crew = locked_crew(driver_id=driver_id, vehicle_id=vehicle_id, attendant_ids=attendant_ids, by=by)
-    present, ride.rider = _present(ride)
-    if present is not None and crew.is_on(present):
-        return present
-    where = Place(float(given.place.lat), float(given.place.lng)) if given.place and row.number == "T26" else None
-    found = judge(ride, crew, by=by, at=at, picked_up_at=where)
-    overridden = require_fit(found, Override(override, override_reason), by)
+    current, ride.rider = _present(ride)
+    if current is not None and crew.is_on(current):
+        return current
+    picked_up_at = (
+        Place(float(checked_handover.place.lat), float(checked_handover.place.lng))
+        if checked_handover.place and row.number == "T26"
+        else None
+    )
+    violations = judge(ride, crew, by=by, at=at, picked_up_at=picked_up_at)
+    overridden = require_fit(violations, Override(override, override_reason), by)
     new = _row_for(ride, crew, method=method, by=by, at=at)
     new.overridden, new.override_reason = overridden, override_reason if overridden else ""
     if offer and crew.driver.employment != Employment.EMPLOYEE:
         _offer(new, respond_by or at + OFFER_VALID_FOR, by=by, at=at)
         _audit("rides.offer", new, by)
         return new
-    attach(new, action, given, present, by=by, at=at)
-    _audit(f"rides.{action.value}", new, by, reason=override_reason or given.note)
+    attach(new, action, checked_handover, current, by=by, at=at)
+    _audit(f"rides.{action.value}", new, by, reason=override_reason or checked_handover.note)
     return new
 
 
@@ -176,12 +181,12 @@ def detach(ride: Ride, *, reason_code: str, note: str, by: Principal, at: dateti
             reasons=AT_DOOR_UNASSIGN_REASONS,
         )
     was_assigned = ride.status == RideStatus.ASSIGNED
-    left = _left(ride)
+    former_crew = _left(ride)
     _close(ride, Assignment.Status.RELEASED, reason_code, at)
     ride.assignment_id = ride.provider_id = ride.driver_id = ride.vehicle_id = None
     ride.attendant_ids = []
     columns = [*_DRIVER_COLUMNS, *_undo_approach(ride)]
-    notes = {"ride.driver_unassigned": Note({**left.data, "reasonCode": reason_code}, left.provider_id)}
+    notes = {"ride.driver_unassigned": Note({**former_crew.data, "reasonCode": reason_code}, former_crew.provider_id)}
     move(ride, Action.UNASSIGN, by=by, at=at, also=columns, notes=notes)
     if not was_assigned or at > ride.pickup_at - LATE_RELEASE_WITHIN:
         _open_for(ride, parent, row.number, by=by, at=at)
@@ -202,22 +207,22 @@ def audit_release(ride: Ride, *, reason_code: str, note: str, by: Principal) -> 
 
 
 def attach(
-    new: Assignment, action: Action, given: Handover, present: Assignment | None, *, by: Principal, at: datetime
+    new: Assignment, action: Action, handover: Handover, current: Assignment | None, *, by: Principal, at: datetime
 ) -> None:
     """Make a checked row the accepted assignment of its locked ride, replacing the current one.
 
-    Offers to others are withdrawn.  Moves the ride, opens the exception of a change at the door or on board, and
-    settles what a driver on the ride puts right.
+    Withdraws other offers, moves the ride, opens the exception of a change at the door or on board, and resolves the
+    exceptions in `SETTLED_BY_ASSIGNMENT`.
     """
     ride = new.ride
     row = transition_of(ride, action)
-    left = _left(ride)
-    if present is not None:
-        new.sequence = present.sequence + (1 if action is Action.TRANSFER else 0)
+    former_crew = _left(ride)
+    if current is not None:
+        new.sequence = current.sequence + (1 if action is Action.TRANSFER else 0)
         if action is Action.TRANSFER:
-            present.miles_attributed = given.miles
-            present.save(update_fields=["miles_attributed"])
-        _close(ride, Assignment.Status.SUPERSEDED, given.reason_code or action.value, at)
+            current.miles_attributed = handover.miles
+            current.save(update_fields=["miles_attributed"])
+        _close(ride, Assignment.Status.SUPERSEDED, handover.reason_code or action.value, at)
     _withdraw_offers(ride, new, at)
     is_offer = new.status == Assignment.Status.OFFERED
     new.status, new.responded_at = Assignment.Status.ACCEPTED, at
@@ -232,39 +237,43 @@ def attach(
     columns = list(_DRIVER_COLUMNS)
     if action is Action.REASSIGN:
         columns += _undo_approach(ride)
-    if given.rider_location and action is Action.TRANSFER:
-        ride.dispatcher_notes = f"{ride.dispatcher_notes}\nTransferred at: {given.rider_location}".strip()[-1000:]
+    if handover.rider_location and action is Action.TRANSFER:
+        ride.dispatcher_notes = f"{ride.dispatcher_notes}\nTransferred at: {handover.rider_location}".strip()[-1000:]
         columns.append("dispatcher_notes")
     notes = {
-        "ride.driver_unassigned": left,
+        "ride.driver_unassigned": former_crew,
         "ride.driver_assigned": Note(_named(new)),
     }
     move(ride, action, by=by, at=at, also=columns, notes=notes)
     if "ride.exception" in row.events:
-        _open_for(ride, given.counts_as, row.number, by=by, at=at)
+        _open_for(ride, handover.counts_as, row.number, by=by, at=at)
     exceptions.settle(ride, SETTLED_BY_ASSIGNMENT, by=by, at=at, code=ResolutionCode.REASSIGNED)
 
 
-def _checked(given: Handover, ride: Ride, action: Action, by: Principal, at: datetime) -> Handover:
+def _checked(handover: Handover, ride: Ride, action: Action, by: Principal, at: datetime) -> Handover:
     """Check that a transfer, and only a transfer, has a reason and the data about a rider on board."""
-    if given.reason_code or action is Action.TRANSFER:
-        parent = check_reason(ReasonList.UNASSIGN, action, given.reason_code, given.note)
-        given = replace(given, counts_as=parent)
+    if handover.reason_code or action is Action.TRANSFER:
+        parent = check_reason(ReasonList.UNASSIGN, action, handover.reason_code, handover.note)
+        handover = replace(handover, counts_as=parent)
     if action is not Action.TRANSFER:
-        of_transfers = {"riderLocation": given.rider_location, "location": given.place, "milesDriven": given.miles}
-        if misplaced := [name for name, value in of_transfers.items() if value not in (None, "")]:
+        transfer_fields = {
+            "riderLocation": handover.rider_location,
+            "location": handover.place,
+            "milesDriven": handover.miles,
+        }
+        if misplaced := [name for name, value in transfer_fields.items() if value not in (None, "")]:
             raise FieldRefused(
                 [
                     Detail(field=name, code="not_here", message=_("%(field)s is of a rider on board."))
                     for name in misplaced
                 ]
             )
-        return given
+        return handover
     report = StatusReport(
-        status=RideStatus(ride.status), source="system", rider_location=given.rider_location, place=given.place
+        status=RideStatus(ride.status), source="system", rider_location=handover.rider_location, place=handover.place
     )
     require([Guard.RIDER_LOCATION_KNOWN], ride, report, occurred_at=at, by=by)
-    return given
+    return handover
 
 
 def _present(ride: Ride) -> tuple[Assignment | None, Rider]:
@@ -311,9 +320,9 @@ def _close(ride: Ride, status: Assignment.Status, reason: str, at: datetime) -> 
     )
 
 
-def _withdraw_offers(ride: Ride, taken: Assignment, at: datetime) -> None:
-    others = Assignment.objects.filter(ride=ride, status=Assignment.Status.OFFERED).exclude(pk=taken.pk)
-    others.update(status=Assignment.Status.EXPIRED, ended_at=at, end_reason="given_to_another")
+def _withdraw_offers(ride: Ride, accepted: Assignment, at: datetime) -> None:
+    open_offers = Assignment.objects.filter(ride=ride, status=Assignment.Status.OFFERED).exclude(pk=accepted.pk)
+    open_offers.update(status=Assignment.Status.EXPIRED, ended_at=at, end_reason="given_to_another")
 
 
 def _undo_approach(ride: Ride) -> list[str]:

@@ -92,64 +92,72 @@ class Booked:
 def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: datetime) -> Booked:
     """Book one ride, or two linked rides if there is a return leg.
 
-    With a `ride_id` of the caller's own, which the first of them gets, the same wish that comes twice is booked once.
+    `ride_id` is the id of the first leg, chosen by the caller so that a repeated request books only once.
 
-    A ride that breaks a soft rule becomes `requested`, with the questions named and a time to answer them by; else it
-    is `scheduled` at once.  One that is allowed beside another opens `duplicate_ride`, one that is bound to come too
-    late `late_to_appointment`.  Locks the rider's row, so that two callers cannot book one rider twice at a time.
+    A ride that breaks a soft rule becomes `requested`, with the rules as review reasons and a time to answer by;
+    otherwise it is `scheduled`.  An allowed overlap opens `duplicate_ride`, and a predicted late arrival opens
+    `late_to_appointment`.  Locks the rider's row, so that two callers cannot book the same rider at once.
 
     Raises:
         ScopeMissing, BoundToProviders: the caller may not book.
         InvalidInput, FieldRefused: a hard rule is broken; the field is named.
-        BookedAlready: there is a ride with this `ride_id`; nothing else was looked at.
+        BookedAlready: there is a ride with this `ride_id`; nothing else was checked.
         RiderNotBookable: the rider's record does not allow it on that day.
         OverlappingRide: the rider has a ride then, and the draft does not allow another.
-        ReferenceTaken, organizations.services.ExternalIdTaken: the client, or a system, has a ride of that name.
+        ReferenceTaken, organizations.services.ExternalIdTaken: another ride has the reference or external id.
     """
     require_right(by)
     drafts = [draft] if draft.return_leg is None else [draft, return_draft(draft, draft.return_leg)]
-    look = bookings.first_look(facility_ids(drafts), draft.rider_id, by)
+    records = bookings.first_look(facility_ids(drafts), draft.rider_id, by)
     if ride_id is not None and Ride.objects.filter(pk=ride_id).exists():
         raise BookedAlready
-    owner = _owner(draft, look.facilities, by)
-    rider = _rider(draft, look.rider, owner, by, at)
-    profile = look.profile if rider is look.rider else bookings.current_profile(rider.pk)
+    owner = _owner(draft, records.facilities, by)
+    rider = _rider(draft, records.rider, owner, by, at)
+    profile = records.profile if rider is records.rider else bookings.current_profile(rider.pk)
     payer = payer_of(draft.payment.payer_id)
     planned = [
         legs.of_draft(
-            one, number=number, of=len(drafts), facilities=look.facilities, owner=owner, profile=profile, payer=payer
+            leg_draft,
+            number=number,
+            of=len(drafts),
+            facilities=records.facilities,
+            owner=owner,
+            profile=profile,
+            payer=payer,
         )
-        for number, one in enumerate(drafts, 1)
+        for number, leg_draft in enumerate(drafts, 1)
     ]
     for leg in planned:
         legs.require_sound(leg, at=at)
-    made = [legs.columns(leg) for leg in planned]
-    beside = []
-    for leg, columns in zip(planned, made, strict=True):
+    leg_columns = [legs.columns(leg) for leg in planned]
+    overlaps = []
+    for leg, columns in zip(planned, leg_columns, strict=True):
         require_bookable(rider, columns["service_date"])
-        beside.append(require_free(rider.pk, columns, allowed=leg.draft.allow_duplicate, by=by, path=leg.path))
-    booked = _written(planned, made, first_id=ride_id, rider=rider, by=by, at=at)
+        overlaps.append(require_free(rider.pk, columns, allowed=leg.draft.allow_duplicate, by=by, path=leg.path))
+    booked = _written(planned, leg_columns, first_id=ride_id, rider=rider, by=by, at=at)
     rides = [ride for ride in (booked.ride, booked.return_ride) if ride is not None]
-    for ride, others in zip(rides, beside, strict=True):
-        open_duplicate(ride, others, detected_by="booking", by=by, at=at)
+    for ride, overlapping_ids in zip(rides, overlaps, strict=True):
+        open_duplicate(ride, overlapping_ids, detected_by="booking", by=by, at=at)
         arrival_times.check_appointment(ride, detected_by="booking", by=by, at=at)
     return booked
 
 
 def _written(
     planned: Sequence[Leg],
-    made: Sequence[dict[str, Any]],
+    leg_columns: Sequence[dict[str, Any]],
     *,
     first_id: UUID | None,
     rider: Rider,
     by: Principal,
     at: datetime,
 ) -> Booked:
-    trip = Trip.objects.create(rider=rider, service_date=made[0]["service_date"]) if len(made) > 1 else None
+    trip = (
+        Trip.objects.create(rider=rider, service_date=leg_columns[0]["service_date"]) if len(leg_columns) > 1 else None
+    )
     ids = [first_id, *[None] * len(planned)]
     rides = [
-        _insert(leg, columns, ride_id=one, rider=rider, trip=trip, by=by, at=at)
-        for leg, columns, one in zip(planned, made, ids, strict=False)
+        _insert(leg, columns, ride_id=id_, rider=rider, trip=trip, by=by, at=at)
+        for leg, columns, id_ in zip(planned, leg_columns, ids, strict=False)
     ]
     audit.record(
         by=by,
@@ -230,16 +238,19 @@ def facility_ids(drafts: Sequence[RideDraft]) -> set[UUID]:
     """List the ids of facilities in drafts."""
     named = [draft.facility_id for draft in drafts]
     named += [
-        UUID(str(stop["facilityId"])) for one in drafts for stop in (one.pickup, one.dropoff) if stop.get("facilityId")
+        UUID(str(stop["facilityId"]))
+        for draft in drafts
+        for stop in (draft.pickup, draft.dropoff)
+        if stop.get("facilityId")
     ]
-    return {one for one in named if one is not None}
+    return {facility_id for facility_id in named if facility_id is not None}
 
 
 def _owner(draft: RideDraft, facilities: Mapping[UUID, Facility], by: Principal) -> Facility | None:
-    """Choose the facility the ride belongs to: as asked, else where it starts, else where it ends, else the only one.
+    """Choose the facility of the ride: of the draft, else of the pickup, the drop-off, or the caller's only facility.
 
     Raises:
-        InvalidInput: it is not within the caller's reach, or has to be named and is not.
+        InvalidInput: the facility is outside the caller's data scope, or the draft has to name one and does not.
     """
     if draft.facility_id is not None:
         if draft.facility_id not in facilities:
@@ -257,12 +268,12 @@ def _owner(draft: RideDraft, facilities: Mapping[UUID, Facility], by: Principal)
     raise InvalidInput("facilityId", _("%(field)s is required."), detail_code="required")
 
 
-def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Principal, at: datetime) -> Rider:
-    """Answer the rider named, who was `found` and locked; one given inline is matched by external id, or registered.
+def _rider(draft: RideDraft, existing: Rider | None, owner: Facility | None, by: Principal, at: datetime) -> Rider:
+    """Return the rider: `existing`, which is locked, or the inline rider, matched by external id or created.
 
     Raises:
-        InvalidInput: there is no such rider within the caller's reach.
-        ScopeMissing: a rider is given inline, and the caller may not write riders.
+        InvalidInput: the rider does not exist or is outside the caller's data scope.
+        ScopeMissing: the draft has an inline rider, and the caller may not write riders.
     """
     if (draft.rider_id is None) == (draft.rider is None):
         raise InvalidInput("riderId", _("%(field)s is required, or a rider, and not both."), detail_code="required")
@@ -271,9 +282,9 @@ def _rider(draft: RideDraft, found: Rider | None, owner: Facility | None, by: Pr
             raise ScopeMissing(Scope.RIDERS_WRITE)
         # Also locks the row.
         return riders.match_or_register(draft=draft.rider, facility_id=owner.pk if owner else None, by=by, at=at)
-    if found is None:
+    if existing is None:
         raise InvalidInput("riderId", _("There is no such rider."))
-    return found
+    return existing
 
 
 def payer_of(payer_id: UUID | None, *, among: Mapping[UUID, Payer] | None = None) -> Payer | None:
@@ -324,12 +335,14 @@ def require_free(
     return overlapping_ids
 
 
-def open_duplicate(ride: Ride, others: Sequence[UUID], *, detected_by: str, by: Principal, at: datetime) -> None:
+def open_duplicate(
+    ride: Ride, overlapping_ids: Sequence[UUID], *, detected_by: str, by: Principal, at: datetime
+) -> None:
     """Open `duplicate_ride` on a locked ride that was allowed to overlap others of its rider."""
-    if others:
-        named = {"rideIds": [str(pk) for pk in others]}
+    if overlapping_ids:
+        details = {"rideIds": [str(pk) for pk in overlapping_ids]}
         type_ = ExceptionType.DUPLICATE_RIDE
-        exceptions.open_exception(ride, type_, by=by, at=at, detected_by=detected_by, details=named)
+        exceptions.open_exception(ride, type_, by=by, at=at, detected_by=detected_by, details=details)
 
 
 def legs_of_trip(ride: Ride) -> list[UUID]:
@@ -340,9 +353,9 @@ def legs_of_trip(ride: Ride) -> list[UUID]:
 
 
 def locked_rider(ride_id: UUID, by: Principal) -> Rider | None:
-    """Lock the rider of a ride, so that no other ride of the rider is booked or moved meanwhile.
+    """Lock the rider of a ride, so that no other ride of the rider is booked or moved in the meantime.
 
-    Before the ride is locked, as booking does it.
+    Call it before locking the ride: booking locks in the same order.
     """
     rides = Ride.objects.visible_to(by).filter(pk=ride_id)
     return Rider.objects.select_for_update(no_key=True).filter(pk__in=rides.values("rider_id")).first()
@@ -374,7 +387,10 @@ def _insert(
         organizations.replace_external_ids(
             subject_type=SubjectType.RIDE,
             subject_id=ride.pk,
-            wanted=[{"system": one.system, "value": one.value, "type": one.type} for one in leg.draft.external_ids],
+            wanted=[
+                {"system": external_id.system, "value": external_id.value, "type": external_id.type}
+                for external_id in leg.draft.external_ids
+            ],
             in_reach=lambda pk: Ride.objects.visible_to(by).filter(pk=pk).exists(),
         )
     record_created(ride, by=by, at=at)
@@ -414,11 +430,11 @@ def book_many(
 ) -> list[Booked | DomainError]:
     """Book up to `MAX_BULK` drafts: all or none, or with `per_item` each by itself, with its error in the result.
 
-    Locks all riders it names before the first booking, by id, so that two requests with the same riders wait for each
-    other in whatever order they name them.
+    Locks all named riders by id before the first booking, so that two requests with the same riders in a different
+    order do not deadlock.
 
     Raises:
-        TooMany: there are more drafts.
+        TooManyRides: there are more drafts.
         DomainError: not `per_item`, and one was refused as `book` refuses it; the details say which.
     """
     if len(drafts) > MAX_BULK:
@@ -453,8 +469,7 @@ def _placed(refusal: DomainError, position: int) -> list[Detail]:
 class BookingPreview:
     """The promised times of the ride, its review reasons, and the rides that it would overlap.
 
-    `columns` are those that the ride of the way there would have.  `window` is its own; `promised_by` None of a
-    will-call leg, which promises nothing.
+    `columns` and `window` are those of the outbound ride; `promised_by` is None for a will-call leg.
     """
 
     columns: Mapping[str, Any]
@@ -481,15 +496,15 @@ def preview(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> B
         payer=payer_of(draft.payment.payer_id),
     )
     legs.require_sound(leg, at=at)
-    made = legs.columns(leg)
-    require_bookable(rider, made["service_date"])
-    beside = require_free(rider.pk, made, allowed=True, by=by)
+    columns = legs.columns(leg)
+    require_bookable(rider, columns["service_date"])
+    overlapping_ids = require_free(rider.pk, columns, allowed=True, by=by)
     return BookingPreview(
-        columns=made,
-        window=timing.Window(made["window_starts_at"], made["window_ends_at"]),
-        promised_by=made["promised_pickup_by"],
-        questions=tuple(booking_rules.review_reasons(legs.facts_of(leg, made, at=at))),
-        beside=tuple(beside),
+        columns=columns,
+        window=timing.Window(columns["window_starts_at"], columns["window_ends_at"]),
+        promised_by=columns["promised_pickup_by"],
+        questions=tuple(booking_rules.review_reasons(legs.facts_of(leg, columns, at=at))),
+        beside=tuple(overlapping_ids),
     )
 
 

@@ -143,9 +143,9 @@ def _require_free_crew(ride: Ride, report: StatusReport, *, by: Principal, at: d
     )
     reopened = copy.copy(ride)
     reopened.status = report.status
-    found = eligibility_checks.judge(reopened, crew, by=by, at=at)
-    taken = [one for one in found if one.code is ViolationCode.SCHEDULE_CONFLICT]
-    return eligibility_checks.require_fit(taken, Override(report.override, report.override_reason), by)
+    violations = eligibility_checks.judge(reopened, crew, by=by, at=at)
+    conflicts = [violation for violation in violations if violation.code is ViolationCode.SCHEDULE_CONFLICT]
+    return eligibility_checks.require_fit(conflicts, Override(report.override, report.override_reason), by)
 
 
 def _named(overridden: list[str]) -> dict[str, list[str]]:
@@ -180,10 +180,10 @@ def _held_legs(ride: Ride, by: Principal) -> list[Ride]:
     """Lock the later legs that wait for a decision because this ride ended.  Lock order: rides before crews."""
     if ride.trip_id is None:
         return []
-    held = RideException.objects.unsettled().filter(
+    open_exceptions = RideException.objects.unsettled().filter(
         trip_id=ride.trip_id, type=ExceptionType.RETURN_LEG_AT_RISK, details__endedRideId=str(ride.pk)
     )
-    legs = Ride.objects.filter(exceptions__in=held).order_by("leg_sequence", "pk")
+    legs = Ride.objects.filter(exceptions__in=open_exceptions).order_by("leg_sequence", "pk")
     return [locked(leg_id, by.elevated()) for leg_id in legs.values_list("pk", flat=True)]
 
 
@@ -191,10 +191,10 @@ def _cancelled_legs(ride: Ride, by: Principal) -> list[Ride]:
     """Lock the later legs that were canceled because this ride ended (`returnLegPolicy` cancel)."""
     if ride.trip_id is None:
         return []
-    later = Ride.objects.filter(
+    later_legs = Ride.objects.filter(
         trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence, status=RideStatus.CANCELLED
     ).order_by("leg_sequence", "pk")
-    legs = [locked(leg_id, by.elevated()) for leg_id in later.values_list("pk", flat=True)]
+    legs = [locked(leg_id, by.elevated()) for leg_id in later_legs.values_list("pk", flat=True)]
     return [leg for leg in legs if leg.status == RideStatus.CANCELLED and _ended_because_of(leg, ride)]
 
 

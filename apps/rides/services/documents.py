@@ -111,8 +111,8 @@ def complete(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -
         ScopeMissing: the caller may not report from the road.
         InvalidInput: something is recorded otherwise (the ending has to be corrected first), or the odometer runs back.
     """
-    signatures = [one for one in report.signatures if one not in ride.signatures]
-    said = {
+    signatures = [signature for signature in report.signatures if signature not in ride.signatures]
+    reported = {
         "odometer_start": report.odometer_at_pickup,
         "odometer_end": report.odometer if report.status is RideStatus.COMPLETED else None,
         "loaded_miles": report.loaded_miles,
@@ -120,11 +120,11 @@ def complete(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -
         "handoff_name": report.handoff_name or None,
     }
     added = []
-    for name, value in said.items():
-        held = getattr(ride, name)
-        if value is None or value == held:
+    for name, value in reported.items():
+        recorded = getattr(ride, name)
+        if value is None or value == recorded:
             continue
-        if held not in (None, ""):
+        if recorded not in (None, ""):
             read_now = name == "odometer_end" or (name == "odometer_start" and report.odometer_start is None)
             field = "odometer" if read_now else _WIRE[name]
             template = _CORRECT_FIRST if ride.status == RideStatus.COMPLETED else _OTHERWISE

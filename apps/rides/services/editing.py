@@ -207,8 +207,8 @@ def _has_slipped(before: Ride, after: Ride) -> bool:
 
 
 def _expected_ready_at(ride: Ride) -> datetime | None:
-    told = (ride.discharge or {}).get("expectedReadyAt")
-    return datetime.fromisoformat(told) if told else None
+    expected_at = (ride.discharge or {}).get("expectedReadyAt")
+    return datetime.fromisoformat(expected_at) if expected_at else None
 
 
 def _require_editable(ride: Ride, changes: Mapping[str, Any], by: Principal) -> None:
@@ -275,15 +275,20 @@ _SEALED_OF: Final = {
 
 def _is_different(name: str, different: list[str]) -> bool:
     """Check whether fields of the change differ; derived columns do not count."""
-    own = {"pickup_at": ("pickup_at",), "pickup": ("pickup",), "dropoff": ("dropoff",)}.get(name, _DECIDES[name])
-    return any(column in different for column in (*own, *_SEALED_OF.get(name, ())))
+    own_columns = {"pickup_at": ("pickup_at",), "pickup": ("pickup",), "dropoff": ("dropoff",)}.get(
+        name, _DECIDES[name]
+    )
+    return any(column in different for column in (*own_columns, *_SEALED_OF.get(name, ())))
 
 
 def _rename(ride: Ride, changes: Mapping[str, Any], by: Principal) -> bool:
     return organizations.replace_external_ids(
         subject_type=SubjectType.RIDE,
         subject_id=ride.pk,
-        wanted=[{item.name: getattr(one, item.name) for item in fields(one)} for one in changes["external_ids"]],
+        wanted=[
+            {item.name: getattr(external_id, item.name) for item in fields(external_id)}
+            for external_id in changes["external_ids"]
+        ],
         in_reach=lambda pk: Ride.objects.visible_to(by).filter(pk=pk).exists(),
     )
 
@@ -323,9 +328,10 @@ def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, afresh: 
     the rider's profile, as in a booking.
     """
     draft = _draft_of(ride)
-    whole = {"companions"} if afresh else set[str]()
+    replaced = {"companions"} if afresh else set[str]()
     merged = {
-        name: value if name in whole else _merged(name, getattr(draft, name), value) for name, value in changes.items()
+        name: value if name in replaced else _merged(name, getattr(draft, name), value)
+        for name, value in changes.items()
     }
     if "service_type" in changes and "priority" not in changes:
         merged["priority"] = ""
@@ -387,17 +393,17 @@ def review_reasons(ride: Ride, leg: Leg, *, at: datetime, time_is_new: bool = Tr
     One query, two where no vehicle fits.
     """
     names = ("service_date", "spaces_ambulatory", "spaces_wheelchair", "spaces_stretcher")
-    asked = {*legs.review_reasons(leg, {name: getattr(ride, name) for name in names}, at=at)}
+    broken = {*legs.review_reasons(leg, {name: getattr(ride, name) for name in names}, at=at)}
     if not time_is_new:
-        asked = asked - {Question.LEAD_TIME} | {*ride.review_reasons} & {Question.LEAD_TIME}
-    return [question.value for question in Question if question in asked]
+        broken = broken - {Question.LEAD_TIME} | {*ride.review_reasons} & {Question.LEAD_TIME}
+    return [question.value for question in Question if question in broken]
 
 
-def _ways_in(held: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, str]:
+def _ways_in(current: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, str]:
     """Merge the access to the drop-off: door code and key change separately, and an empty text removes one."""
     dropoff, home = changes.get("dropoff") or {}, (changes.get("discharge") or {}).get("homeAccess") or {}
-    given = {key: source[key] for key, source in (("accessCode", dropoff), (legs.KEY_INFO, home)) if key in source}
-    return {key: text for key, text in {**held, **given}.items() if text}
+    changed = {key: source[key] for key, source in (("accessCode", dropoff), (legs.KEY_INFO, home)) if key in source}
+    return {key: text for key, text in {**current, **changed}.items() if text}
 
 
 def _draft_of(ride: Ride) -> RideDraft:
@@ -432,8 +438,8 @@ def _merged(name: str, before: Any, change: Any) -> Any:
         return change or ""
     if name in ("payment", "notes"):
         empty = type(before)()
-        given = {key: getattr(empty, key) if value is None else value for key, value in change.items()}
-        return replace(before, **given)
+        values = {key: getattr(empty, key) if value is None else value for key, value in change.items()}
+        return replace(before, **values)
     if name in ("pickup", "dropoff"):
         return _merged_stop(before, change)
     if isinstance(change, Mapping) and name != "accommodation":
@@ -467,14 +473,14 @@ def _merged_stop(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[st
 
 
 def _changed_stops(draft: RideDraft, changes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    both = {"pickup": draft.pickup, "dropoff": draft.dropoff}
-    return [stop for name, stop in both.items() if name in changes and stop.get("facilityId")]
+    draft_stops = {"pickup": draft.pickup, "dropoff": draft.dropoff}
+    return [stop for name, stop in draft_stops.items() if name in changes and stop.get("facilityId")]
 
 
-def _needs_afresh(ride: Ride, own: Mapping[str, Any]) -> dict[str, Any]:
+def _needs_afresh(ride: Ride, ride_needs: Mapping[str, Any]) -> dict[str, Any]:
     profile = bookings.current_profile(ride.rider_id)
     base = accommodation.snapshot(profile) if profile else accommodation.complete({})
-    return legs.needs_of(base, own, leg_type=ride.leg_type)
+    return legs.needs_of(base, ride_needs, leg_type=ride.leg_type)
 
 
 def _needs_after(ride: Ride, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -509,9 +515,9 @@ def require_order(ride: Ride, *, field: str) -> None:
     """
     if ride.trip_id is None:
         return
-    others = Ride.objects.filter(trip_id=ride.trip_id).exclude(pk=ride.pk).exclude(status__in=_NOT_RIDDEN)
-    for other in others.only("leg_sequence", "pickup_at", "appointment_at"):
-        first, second = sorted((ride, other), key=lambda leg: leg.leg_sequence)
+    other_legs = Ride.objects.filter(trip_id=ride.trip_id).exclude(pk=ride.pk).exclude(status__in=_NOT_RIDDEN)
+    for other_leg in other_legs.only("leg_sequence", "pickup_at", "appointment_at"):
+        first, second = sorted((ride, other_leg), key=lambda leg: leg.leg_sequence)
         if not booking_rules.follows(second.pickup_at, first.pickup_at, first.appointment_at):
             message = _("The legs of a trip have to stay in their order.")
             raise FieldRefused([Detail(field=field, code="leg_order", message=message)])
@@ -532,36 +538,38 @@ def require_no_conflicts(
     moved = any(getattr(before, name) != getattr(after, name) for name in _MOVED_BY)
     if not moved or after.status not in (RideStatus.SCHEDULED, RideStatus.ASSIGNED):
         return []
-    found = _questions(before, after, leg, at=at)
-    found += [
+    conflicts = _questions(before, after, leg, at=at)
+    conflicts += [
         Detail(
-            code=one.code.value, message=one.message, also={"kind": one.kind.value, "subjectId": str(one.subject_id)}
+            code=violation.code.value,
+            message=violation.message,
+            also={"kind": violation.kind.value, "subjectId": str(violation.subject_id)},
         )
-        for one in new_violations(before, after, by=by, at=at)
+        for violation in new_violations(before, after, by=by, at=at)
     ]
-    if not found:
+    if not conflicts:
         return []
     if not override.requested:
-        raise ChangeQuestioned(found[0].message, details=found)
+        raise ChangeQuestioned(conflicts[0].message, details=conflicts)
     eligibility_checks.require_override_right(override, by)
-    return list(dict.fromkeys(detail.code for detail in found))
+    return list(dict.fromkeys(detail.code for detail in conflicts))
 
 
 def _questions(before: Ride, after: Ride, leg: Leg, *, at: datetime) -> list[Detail]:
     was = review_reasons(before, leg_of(before), at=at)
     if after.pickup_at < before.pickup_at:
         was = [question for question in was if question != Question.LEAD_TIME]
-    new = [Question(one) for one in review_reasons(after, leg, at=at) if one not in was]
+    new_questions = [Question(code) for code in review_reasons(after, leg, at=at) if code not in was]
     place = "dropoff" if before.pickup == after.pickup else "pickup"
     return [
         Detail(
-            field="pickupTime" if one in _OF_TIME else place,
-            code=one.value,
-            message=booking_rules.IN_WORDS[one],
+            field="pickupTime" if question in _OF_TIME else place,
+            code=question.value,
+            message=booking_rules.IN_WORDS[question],
             also={"kind": ViolationKind.SOFT.value},
         )
-        for one in new
-        if one in _OF_TIME | _OF_PLACE
+        for question in new_questions
+        if question in _OF_TIME | _OF_PLACE
     ]
 
 
@@ -579,7 +587,14 @@ def new_violations(before: Ride, after: Ride, *, by: Principal, at: datetime) ->
         by=by.elevated(),
     )
     everybody = by.elevated()
-    stood = {(one.code, one.subject_id) for one in eligibility_checks.judge(before, crew, by=everybody, at=at)}
-    soft = [one for one in eligibility_checks.judge(after, crew, by=everybody, at=at) if one.kind is ViolationKind.SOFT]
-    new = [one for one in soft if (one.code, one.subject_id) not in stood]
+    earlier = {
+        (violation.code, violation.subject_id)
+        for violation in eligibility_checks.judge(before, crew, by=everybody, at=at)
+    }
+    soft = [
+        violation
+        for violation in eligibility_checks.judge(after, crew, by=everybody, at=at)
+        if violation.kind is ViolationKind.SOFT
+    ]
+    new = [violation for violation in soft if (violation.code, violation.subject_id) not in earlier]
     return hide_rides(new, rides_out_of_reach(new, by), driver_id=after.driver_id)

@@ -50,19 +50,19 @@ class AssignmentRejected(DomainError):
 
     code = Code.ASSIGNMENT_REJECTED
 
-    def __init__(self, found: list[Violation]) -> None:
+    def __init__(self, violations: list[Violation]) -> None:
         super().__init__(
-            found[0].message,
+            violations[0].message,
             details=[
                 Detail(
                     code=violation.code.value,
                     message=violation.message,
                     also={"kind": violation.kind.value, "subjectId": str(violation.subject_id)},
                 )
-                for violation in found
+                for violation in violations
             ],
         )
-        self.violations = found
+        self.violations = violations
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +91,17 @@ def locked_crew(*, driver_id: UUID, vehicle_id: UUID, attendant_ids: Collection[
     Raises:
         InvalidInput: one of them is not there, or somebody is named twice.
     """
-    wanted = list(attendant_ids)
-    if driver_id in wanted or len(set(wanted)) < len(wanted):
+    attendants = list(attendant_ids)
+    if driver_id in attendants or len(set(attendants)) < len(attendants):
         raise InvalidInput("attendantIds", _("Each person is named once."), detail_code="repeated")
-    people, vehicle = fleet.locked([driver_id, *wanted], vehicle_id, by)
+    people, vehicle = fleet.locked([driver_id, *attendants], vehicle_id, by)
     if driver_id not in people:
         raise InvalidInput("driverId", _("There is no such driver."), detail_code="unknown")
-    if len(people) <= len(wanted):
+    if len(people) <= len(attendants):
         raise InvalidInput("attendantIds", _("There is no such attendant."), detail_code="unknown")
     if vehicle is None:
         raise InvalidInput("vehicleId", _("There is no such vehicle."), detail_code="unknown")
-    return Crew(people[driver_id], vehicle, tuple(people[person] for person in wanted))
+    return Crew(people[driver_id], vehicle, tuple(people[person] for person in attendants))
 
 
 def judge(ride: Ride, crew: Crew, *, by: Principal, at: datetime, picked_up_at: Place | None = None) -> list[Violation]:
@@ -112,28 +112,28 @@ def judge(ride: Ride, crew: Crew, *, by: Principal, at: datetime, picked_up_at: 
     needs = needs_of(ride, at=at, picked_up_at=picked_up_at)
     people = [crew.driver, *crew.attendants]
     facts = gather_of(needs, drivers=people, vehicles=[crew.vehicle], at=at)
-    found = violations(
+    every_violation = violations(
         needs,
         facts.drivers[crew.driver.pk],
         facts.vehicles[crew.vehicle.pk],
         [facts.drivers[attendant.pk] for attendant in crew.attendants],
     )
-    return hide_rides(found, rides_out_of_reach(found, by), driver_id=crew.driver.pk)
+    return hide_rides(every_violation, rides_out_of_reach(every_violation, by), driver_id=crew.driver.pk)
 
 
-def require_fit(found: list[Violation], override: Override, by: Principal) -> list[str]:
+def require_fit(violations: list[Violation], override: Override, by: Principal) -> list[str]:
     """Refuse an assignment with violations, unless all are soft and overridden; return the overridden codes.
 
     Raises:
         AssignmentRejected: a hard violation, or a soft one and no override.
         ScopeMissing, InvalidInput: see `overriding.require_right`.
     """
-    if not found:
+    if not violations:
         return []
-    if not override.requested or any(violation.kind is ViolationKind.HARD for violation in found):
-        raise AssignmentRejected(found)
+    if not override.requested or any(violation.kind is ViolationKind.HARD for violation in violations):
+        raise AssignmentRejected(violations)
     require_override_right(override, by)
-    return list(dict.fromkeys(violation.code.value for violation in found))
+    return list(dict.fromkeys(violation.code.value for violation in violations))
 
 
 # Exceptions of hard violations: the rider needs another crew, or the crew may not drive that day.
@@ -165,11 +165,11 @@ def recheck(ride: Ride, *, by: Principal, at: datetime, detected_by: str) -> boo
         attendant_ids=ride.attendant_ids,
         by=by.elevated(),
     )
-    hard = [one.code for one in judge(ride, crew, by=by, at=at) if one.kind is ViolationKind.HARD]
+    hard = [violation.code for violation in judge(ride, crew, by=by, at=at) if violation.kind is ViolationKind.HARD]
     has_come = ride.service_date <= at.astimezone(ZoneInfo(ride.timezone)).date()
     for type_ in dict.fromkeys(_OPENED_BY.values()):
-        found = [code.value for code in hard if _OPENED_BY[code] is type_]
-        if found:
+        codes = [code.value for code in hard if _OPENED_BY[code] is type_]
+        if codes:
             exceptions.open_exception(
                 ride,
                 type_,
@@ -177,7 +177,7 @@ def recheck(ride: Ride, *, by: Principal, at: datetime, detected_by: str) -> boo
                 at=at,
                 detected_by=detected_by,
                 severity=ExceptionSeverity.CRITICAL if has_come else None,
-                details={"violations": found},
+                details={"violations": codes},
             )
         else:
             exceptions.settle(ride, [type_], by=by, at=at, code=ResolutionCode.RECOVERED_ON_TIME)

@@ -75,9 +75,9 @@ def open_exception(
     Nothing happens, and nothing is recorded, when one of at least this severity is unsettled already.  `severity`
     None: the type's own.  `details` hold ids, instants and numbers only.
     """
-    wanted = severity or DEFAULT_SEVERITY[type]
+    new_severity = severity or DEFAULT_SEVERITY[type]
     exception = RideException.objects.unsettled().filter(ride=ride, type=type).first()
-    if exception is not None and SEVERITY_RANK[ExceptionSeverity(exception.severity)] >= SEVERITY_RANK[wanted]:
+    if exception is not None and SEVERITY_RANK[ExceptionSeverity(exception.severity)] >= SEVERITY_RANK[new_severity]:
         return exception
     if exception is None:
         exception = RideException.objects.create(
@@ -85,17 +85,17 @@ def open_exception(
             trip_id=ride.trip_id,
             rider_id=ride.rider_id,
             facility_id=ride.facility_id,
-            severity=wanted,
+            severity=new_severity,
             due_at=due_at,
             details=details or {},
             **_opening(type, by=by, at=at, detected_by=detected_by),
         )
     else:
-        exception.severity = wanted
+        exception.severity = new_severity
         exception.due_at = due_at or exception.due_at
         _save(exception, ["severity", "due_at"], at=at)
     _recount(ride)
-    _record_event(ride, exception, event_of(wanted), by=by, at=at, also=_COUNTERS)
+    _record_event(ride, exception, event_of(new_severity), by=by, at=at, also=_COUNTERS)
     return exception
 
 

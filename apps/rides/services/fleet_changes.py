@@ -70,13 +70,13 @@ def change_activation(
         RidesKeepComing: new rides were assigned at every try.
     """
     release = release_future_rides and to != Activation.ACTIVE
-    known: set[UUID] = set()
+    ride_ids: set[UUID] = set()
     for _attempt in range(TRIES):
         if release:
-            known |= set(_open_rides(Q(driver_id=driver_id), [RideStatus.ASSIGNED]).values_list("pk", flat=True))
+            ride_ids |= set(_open_rides(Q(driver_id=driver_id), [RideStatus.ASSIGNED]).values_list("pk", flat=True))
         try:
             return _change(
-                driver_id, to, reason, known, release=release, expected_version=expected_version, by=by, at=at
+                driver_id, to, reason, ride_ids, release=release, expected_version=expected_version, by=by, at=at
             )
         except _MissedOne:
             continue
@@ -130,12 +130,12 @@ def _change(
     for ride in sorted(released, key=lambda ride: (ride.pickup_at, ride.pk)):
         detach(ride, reason_code="driver_suspended", note=reason, by=dispatcher, at=at)
         audit_release(ride, reason_code="driver_suspended", note=reason, by=by)
-    gone = {ride.pk for ride in released}
-    return DriverChange(driver, affected, [ride_id for ride_id in affected if ride_id in gone])
+    released_ids = {ride.pk for ride in released}
+    return DriverChange(driver, affected, [ride_id for ride_id in affected if ride_id in released_ids])
 
 
-def _open_rides(whose: Q, statuses: Collection[str]) -> RideQuerySet:
-    return Ride.objects.filter(whose, status__in=sorted(statuses))
+def _open_rides(crew_filter: Q, statuses: Collection[str]) -> RideQuerySet:
+    return Ride.objects.filter(crew_filter, status__in=sorted(statuses))
 
 
 def _ids(rides: RideQuerySet) -> list[UUID]:

@@ -68,12 +68,16 @@ def answer(
     ride = locked(ride_id, by, expected_version=expected_version)
     if not by.has_scope(Scope.RIDES_WRITE):
         raise ScopeMissing(Scope.RIDES_WRITE)
-    asking = [one for one in RideException.objects.unsettled().filter(ride=ride).select_for_update() if asks(one)]
-    if not asking:
+    pending = [
+        exception
+        for exception in RideException.objects.unsettled().filter(ride=ride).select_for_update()
+        if asks(exception)
+    ]
+    if not pending:
         raise NothingAsked
     if mobility is not None:
         ride = editing.edit(ride_id=ride.pk, changes={"accommodation": {"mobility": mobility.value}}, by=by, at=at)
-    _keep(asking, answer, at=at)
+    _keep(pending, answer, at=at)
     touch(ride, "ride.updated", by=by, at=at, note=Note(data={"changed": [ANSWER], ANSWER: answer.value}))
     audit.record(
         by=by,
@@ -87,10 +91,10 @@ def answer(
     return ride
 
 
-def _keep(asking: Iterable[RideException], answer: Answer, *, at: datetime) -> None:
-    said = {ANSWER: answer.value, "answeredAt": at.isoformat().replace("+00:00", "Z")}
-    for exception in asking:
-        exception.details = {**exception.details, **said}
+def _keep(pending: Iterable[RideException], answer: Answer, *, at: datetime) -> None:
+    decision = {ANSWER: answer.value, "answeredAt": at.isoformat().replace("+00:00", "Z")}
+    for exception in pending:
+        exception.details = {**exception.details, **decision}
         exception.version += 1
         exception.updated_at = at
         exception.save(update_fields=["details", "version", "updated_at"])

@@ -125,18 +125,18 @@ def require_sound(leg: Leg, *, at: datetime, time_is_new: bool = True) -> None:
     Raises:
         FieldRefused: some are broken; each is named.
     """
-    found = [
+    violations = [
         *booking_rules.refusals(leg.draft, at=at, mobility=leg.needs["mobility"], leg_type=leg.leg_type),
         *accommodation.problems(leg.needs),
     ]
-    found = [one for one in found if time_is_new or one.field != "pickupTime"]
-    if found:
-        raise FieldRefused(prefixed(found, leg.path))
+    violations = [violation for violation in violations if time_is_new or violation.field != "pickupTime"]
+    if violations:
+        raise FieldRefused(prefixed(violations, leg.path))
 
 
 def prefixed(details: list[Detail], path: str) -> list[Detail]:
     """Prefix the fields of details with their path in the request."""
-    return [replace(one, field=f"{path}{one.field}") if one.field else one for one in details]
+    return [replace(detail, field=f"{path}{detail.field}") if detail.field else detail for detail in details]
 
 
 def columns(leg: Leg) -> dict[str, Any]:
@@ -236,24 +236,24 @@ def new_columns(leg: Leg, questions: list[str], pickup_at: datetime, *, by: Prin
     }
 
 
-def review_reasons(leg: Leg, made: Mapping[str, Any], *, at: datetime) -> list[str]:
+def review_reasons(leg: Leg, columns: Mapping[str, Any], *, at: datetime) -> list[str]:
     """Apply every soft rule to a leg with these `columns`.  One query, two if no vehicle fits."""
-    return [question.value for question in booking_rules.review_reasons(facts_of(leg, made, at=at))]
+    return [question.value for question in booking_rules.review_reasons(facts_of(leg, columns, at=at))]
 
 
 def facts_of(
-    leg: Leg, made: Mapping[str, Any], *, at: datetime, can_carry: CanCarry = bookings.fleet_can_carry
+    leg: Leg, columns: Mapping[str, Any], *, at: datetime, can_carry: CanCarry = bookings.fleet_can_carry
 ) -> booking_rules.Facts:
     """Collect what the soft rules look at; `at`, `pickup_at` and `service_date` in it are of one day, the rest lasts.
 
     Costs the queries of `can_carry`.
     """
     draft = leg.draft
-    spaces = {kind: made[f"spaces_{kind}"] for kind in ("ambulatory", "wheelchair", "stretcher")}
+    spaces = {kind: columns[f"spaces_{kind}"] for kind in ("ambulatory", "wheelchair", "stretcher")}
     return booking_rules.Facts(
         at=at,
         pickup_at=draft.pickup_at,
-        service_date=made["service_date"],
+        service_date=columns["service_date"],
         lead_time_minutes=service_levels(leg.owner).lead_time_minutes if leg.owner else 0,
         facility_reviews=leg.owner is not None and leg.owner.booking_policy == BookingPolicy.REVIEW,
         within_area=bookings.within_service_area([draft.pickup, draft.dropoff]),
@@ -288,10 +288,10 @@ def discharge_of(draft: RideDraft, pickup_at: datetime) -> dict[str, Any] | None
     return details
 
 
-def access_of(given: Mapping[str, Any], discharge: Mapping[str, Any] | None = None) -> dict[str, str]:
+def access_of(stop_data: Mapping[str, Any], discharge: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Return the access code of the stop and, for a discharge home, where the key is."""
     home = (discharge or {}).get("homeAccess") or {}
-    secrets = {stops.ACCESS_CODE: stops.access_code(given), KEY_INFO: str(home.get(KEY_INFO) or "")}
+    secrets = {stops.ACCESS_CODE: stops.access_code(stop_data), KEY_INFO: str(home.get(KEY_INFO) or "")}
     return {key: text for key, text in secrets.items() if text}
 
 
@@ -315,12 +315,12 @@ def opened_access(text: str) -> dict[str, str]:
 
 def entrances_of(drafts: Iterable[RideDraft]) -> dict[UUID, UUID]:
     """Return the facility of every entrance in drafts.  One query, none without entrances."""
-    named = [
-        one
+    entrance_ids = [
+        entrance_id
         for draft in drafts
-        for one in (draft.pickup.get("entranceId"), draft.dropoff.get("entranceId"), _meeting_point(draft))
+        for entrance_id in (draft.pickup.get("entranceId"), draft.dropoff.get("entranceId"), _meeting_point(draft))
     ]
-    return bookings.entrances_of(UUID(str(one)) for one in named if one)
+    return bookings.entrances_of(UUID(str(entrance_id)) for entrance_id in entrance_ids if entrance_id)
 
 
 def require_meeting_point(draft: RideDraft, facility: Facility | None, entrances: Mapping[UUID, UUID]) -> None:

@@ -59,14 +59,14 @@ def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *,
         return
     order = list(COLUMN_OF)
     place = order.index(milestone)
-    for other in order[:place]:
-        recorded = getattr(ride, COLUMN_OF[other])
+    for other_type in order[:place]:
+        recorded = getattr(ride, COLUMN_OF[other_type])
         if recorded is not None and occurred_at < recorded:
-            raise MilestoneOutOfOrder(_("%(field)s lies before %(other)s."), other=lowered(other.label))
-    for other in order[place + 1 :]:
-        recorded = getattr(ride, COLUMN_OF[other])
+            raise MilestoneOutOfOrder(_("%(field)s lies before %(other)s."), other=lowered(other_type.label))
+    for other_type in order[place + 1 :]:
+        recorded = getattr(ride, COLUMN_OF[other_type])
         if recorded is not None and occurred_at > recorded:
-            raise MilestoneOutOfOrder(_("%(field)s lies after %(other)s."), other=lowered(other.label))
+            raise MilestoneOutOfOrder(_("%(field)s lies after %(other)s."), other=lowered(other_type.label))
 
 
 def check_ending(ride: Ride, occurred_at: datetime, *, at: datetime) -> None:
@@ -117,20 +117,24 @@ def record(ride: Ride, report: MilestoneReport, *, source: str, by: Principal, a
 def has_passed(ride: Ride, milestone: Milestone.Type) -> bool:
     """Check whether this milestone or a later one is recorded, so that a report no longer changes the status."""
     order = list(COLUMN_OF)
-    return any(getattr(ride, COLUMN_OF[one]) is not None for one in order[order.index(milestone) :])
+    return any(getattr(ride, COLUMN_OF[type_]) is not None for type_ in order[order.index(milestone) :])
 
 
 def missing(ride: Ride) -> list[Milestone.Type]:
     """List unreported milestones before a recorded one."""
     order = list(COLUMN_OF)
-    recorded = [one for one in order if getattr(ride, COLUMN_OF[one]) is not None]
-    return [one for one in order if recorded and order.index(one) < order.index(recorded[-1]) and one not in recorded]
+    recorded = [type_ for type_ in order if getattr(ride, COLUMN_OF[type_]) is not None]
+    return [
+        type_
+        for type_ in order
+        if recorded and order.index(type_) < order.index(recorded[-1]) and type_ not in recorded
+    ]
 
 
 def is_known(ride: Ride, report: MilestoneReport) -> bool:
     """Check whether the same milestone is recorded: devices repeat unconfirmed reports.  One query."""
-    said = Milestone.objects.filter(ride=ride, type=report.type, occurred_at=report.occurred_at, voided=False)
-    return said.filter(contacted=report.contacted).exists()
+    same_reports = Milestone.objects.filter(ride=ride, type=report.type, occurred_at=report.occurred_at, voided=False)
+    return same_reports.filter(contacted=report.contacted).exists()
 
 
 def void(ride: Ride, types: list[Milestone.Type]) -> int:

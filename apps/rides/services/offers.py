@@ -67,9 +67,11 @@ def accept(
     if offer.respond_by is not None and at >= offer.respond_by:
         raise OfferOver
     crew = locked_crew(driver_id=offer.driver_id, vehicle_id=offer.vehicle_id, attendant_ids=offer.attendant_ids, by=by)
-    found = judge(ride, crew, by=by, at=at)
-    if any(one.kind is ViolationKind.HARD or one.code.value not in offer.overridden for one in found):
-        raise AssignmentRejected(found)
+    violations = judge(ride, crew, by=by, at=at)
+    if any(
+        violation.kind is ViolationKind.HARD or violation.code.value not in offer.overridden for violation in violations
+    ):
+        raise AssignmentRejected(violations)
     attach(offer, Action.ASSIGN, Handover(), None, by=by, at=at)
     _audit("rides.accept", offer, by)
     return offer
@@ -134,16 +136,16 @@ def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal, expe
         offers = offers.filter(provider_id__in=by.provider_ids)
     if assignment_id is not None:
         offers = offers.filter(pk=assignment_id)
-    found = list(offers[:2])
-    if not found:
+    candidates = list(offers[:2])
+    if not candidates:
         # Callers who cannot see the ride get the same error as for a missing ride.
         raise NotFound(_("offer") if Ride.objects.visible_to(by).filter(pk=ride_id).exists() else _("ride"))
     if expected_version is not None and expected_version != ride.version:
         raise StaleVersion(ride.version)
-    if len(found) > 1:
+    if len(candidates) > 1:
         raise InvalidInput("assignmentId", _("Several offers are open: name one."), detail_code="required")
-    found[0].ride = ride
-    return found[0]
+    candidates[0].ride = ride
+    return candidates[0]
 
 
 def _end(offer: Assignment, status: Assignment.Status, *, by: Principal, at: datetime) -> None:
@@ -193,16 +195,16 @@ def offer_to_preferred_drivers(ride_id: UUID, *, since: datetime, by: Principal,
     """
     ride = Ride.objects.select_related("rider").get(pk=ride_id)
     needs = needs_of(ride, at=at)
-    wanted = Driver.objects.filter(pk__in=needs.preferred_driver_ids, activation=Activation.ACTIVE)
-    drivers = list(wanted.filter(provider__active=True).exclude(employment=Employment.EMPLOYEE).order_by("pk"))
+    preferred = Driver.objects.filter(pk__in=needs.preferred_driver_ids, activation=Activation.ACTIVE)
+    drivers = list(preferred.filter(provider__active=True).exclude(employment=Employment.EMPLOYEE).order_by("pk"))
     facts = gather(needs, drivers=drivers, at=at)
-    asked = 0
+    offered_count = 0
     for driver in drivers:
         vehicle_id = facts.vehicle_of.get(driver.pk)
         vehicle = None if vehicle_id is None else facts.vehicles[vehicle_id]
         if vehicle_id is not None and not violations(needs, facts.drivers[driver.pk], vehicle):
-            asked += _ask(ride_id, driver.pk, vehicle_id, since=since, by=by, at=at)
-    return asked
+            offered_count += _ask(ride_id, driver.pk, vehicle_id, since=since, by=by, at=at)
+    return offered_count
 
 
 def _ask(ride_id: UUID, driver_id: UUID, vehicle_id: UUID, *, since: datetime, by: Principal, at: datetime) -> bool:

@@ -130,12 +130,12 @@ def check_reason(reasons: ReasonList, action: Action, code: str, note: str) -> s
         raise InvalidInput("reasonCode", _("%(field)s is required for this status."), detail_code="required")
     parent = code
     if code not in CODES[reasons]:
-        own = ReasonCode.objects.filter(reason_list=reasons.value, code=code, active=True).first()
-        if own is None:
+        operator_code = ReasonCode.objects.filter(reason_list=reasons.value, code=code, active=True).first()
+        if operator_code is None:
             raise InvalidInput(
                 "reasonCode", _("Not a reason of the list %(list)s."), detail_code="unknown", list=reasons.value
             )
-        parent = own.parent_code
+        parent = operator_code.parent_code
     if action is Action.ABORT and parent not in ABORT_REASONS:
         raise InvalidInput(
             "reasonCode",
@@ -205,12 +205,12 @@ def _decide_about_later_legs(ride: Ride, *, by: Principal, at: datetime) -> None
     """
     if ride.trip_id is None:
         return
-    later = Ride.objects.filter(trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence, status__in=sorted(OPEN))
+    later_legs = Ride.objects.filter(trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence, status__in=sorted(OPEN))
     policy = ride.facility.return_leg_policy if ride.facility else ReturnLegPolicy.HOLD
     if policy == ReturnLegPolicy.KEEP:
         return
     by = by.elevated(Scope.RIDES_WRITE, Scope.ASSIGNMENTS_WRITE)
-    for leg_id in later.order_by("leg_sequence", "id").values_list("pk", flat=True):
+    for leg_id in later_legs.order_by("leg_sequence", "id").values_list("pk", flat=True):
         leg = locked(leg_id, by)
         if leg.status not in OPEN:
             continue

@@ -177,9 +177,9 @@ def plan_rides(
 
 
 def _planned_leg(leg: Leg, resources: Resources, at: datetime) -> PlannedLeg:
-    made = legs.columns(leg)
-    pickup_at, minutes = leg.draft.pickup_at, made["estimated_minutes"]
-    reached_at = expected_dropoff_at(Ride(**made))
+    columns = legs.columns(leg)
+    pickup_at, minutes = leg.draft.pickup_at, columns["estimated_minutes"]
+    reached_at = expected_dropoff_at(Ride(**columns))
     pickup_access, dropoff_access = (legs.access_text(ways_in or {}) for ways_in in leg.access)
     secrets = {
         "pickup_access": pickup_access,
@@ -190,7 +190,7 @@ def _planned_leg(leg: Leg, resources: Resources, at: datetime) -> PlannedLeg:
         leg=leg,
         columns=_for_copy(legs.lasting_columns(leg)),
         drive_minutes=minutes,
-        facts=legs.facts_of(leg, made, at=at, can_carry=resources.can_carry),
+        facts=legs.facts_of(leg, columns, at=at, can_carry=resources.can_carry),
         takes=timing.busy_until(pickup_at, minutes) - pickup_at,
         reaches=None if reached_at is None else reached_at - pickup_at,
         secrets=tuple((name, text) for name, text in secrets.items() if text),
@@ -232,9 +232,9 @@ def book_days(days: Sequence[ServiceDay], *, by: Principal, at: datetime) -> lis
         ends_at=max(pickup_at + takes for pickup_at, takes in times),
         by=by,
     )
-    made = _Set(by=by, at=at)
-    answers = [made.take(day.plan.rider, parts, agendas[day.plan.rider.pk]) for day, parts in parts_of]
-    made.write()
+    batch = _Set(by=by, at=at)
+    answers = [batch.take(day.plan.rider, parts, agendas[day.plan.rider.pk]) for day, parts in parts_of]
+    batch.write()
     return answers
 
 
@@ -257,22 +257,22 @@ class _Set:
             timed = legs.timed_columns(part.leg, time.pickup_at, time.appointment_at, drive_minutes=part.drive_minutes)
             if why := rider_status.barred(rider, timed["service_date"]):
                 return Refused(booking.RiderNotBookable.code, why)
-            others = agenda.under_way(time.pickup_at, time.pickup_at + part.takes)
-            if others and not part.leg.draft.allow_duplicate:
-                return Refused(booking.OverlappingRide.code, _TAKEN, others[0])
-            planned.append((part, time, timed, others))
+            overlapping_ids = agenda.under_way(time.pickup_at, time.pickup_at + part.takes)
+            if overlapping_ids and not part.leg.draft.allow_duplicate:
+                return Refused(booking.OverlappingRide.code, _TAKEN, overlapping_ids[0])
+            planned.append((part, time, timed, overlapping_ids))
         shared = {"rider_id": rider.pk, "trip_id": None}
         if len(planned) > 1:
             shared["trip_id"] = self._trip(rider, planned[0][2]["service_date"])
-        made = []
-        for part, time, timed, others in planned:
+        ride_ids = []
+        for part, time, timed, overlapping_ids in planned:
             ride = {**self._ride(part, time, timed), **shared, **time.also}
             self.rides.append(ride)
             agenda.add(time.pickup_at, time.pickup_at + part.takes, ride["id"])
-            if others or _is_late(part, timed):
-                self.beside[ride["id"]] = others
-            made.append(ride["id"])
-        return tuple(made)
+            if overlapping_ids or _is_late(part, timed):
+                self.beside[ride["id"]] = overlapping_ids
+            ride_ids.append(ride["id"])
+        return tuple(ride_ids)
 
     def _unsound(self, parts: Sequence[_Part]) -> Refused | None:
         for part, time in parts:
@@ -321,8 +321,8 @@ class _Set:
         status.record_all_created(self.rides, by=self.by, at=self.at)
         if self.beside:
             for ride in Ride.objects.filter(pk__in=self.beside).order_by("pk"):
-                others = self.beside[ride.pk]
-                booking.open_duplicate(ride, others, detected_by="booking", by=self.by, at=self.at)
+                overlapping_ids = self.beside[ride.pk]
+                booking.open_duplicate(ride, overlapping_ids, detected_by="booking", by=self.by, at=self.at)
                 arrival_times.check_appointment(ride, detected_by="booking", by=self.by, at=self.at)
 
 

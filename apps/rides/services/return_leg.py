@@ -34,9 +34,11 @@ def reschedule_return(ride: Ride, *, by: Principal, at: datetime) -> None:
         treatment_minutes=treatment.get("treatmentMinutes"),
         post_treatment_minutes=treatment.get("postTreatmentMinutes"),
     )
-    later = Ride.objects.filter(trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence, status__in=sorted(WAITING))
+    later_legs = Ride.objects.filter(
+        trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence, status__in=sorted(WAITING)
+    )
     by = by.elevated()
-    for leg_id in later.order_by("leg_sequence", "id").values_list("pk", flat=True):
+    for leg_id in later_legs.order_by("leg_sequence", "id").values_list("pk", flat=True):
         leg = locked(leg_id, by)
         if leg.status in WAITING and leg.ready_at is None and over_at - leg.pickup_at >= MIN_ETA_CHANGE:
             _move(leg, over_at, by=by, at=at)

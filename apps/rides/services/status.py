@@ -43,7 +43,7 @@ class InvalidTransition(DomainError):
     code = Code.INVALID_TRANSITION
     template = _("A ride that is %(was)s cannot become %(wanted)s.")
 
-    def __init__(self, was: RideStatus, wanted: str) -> None:
+    def __init__(self, was: RideStatus, target: str) -> None:
         allowed = allowed_from(was)
         possible = (
             listed([lowered(status.label) for status in allowed]) if allowed else _("nothing, the ride has ended")
@@ -52,10 +52,10 @@ class InvalidTransition(DomainError):
             field="status",
             code="invalid_transition",
             message=Message(_("Possible from here: %(statuses)s."), {"statuses": possible}),
-            also={"from": was.value, "to": wanted, "allowed": [status.value for status in allowed]},
+            also={"from": was.value, "to": target, "allowed": [status.value for status in allowed]},
         )
-        if wanted in RideStatus.values:
-            super().__init__(was=lowered(was.label), wanted=lowered(RideStatus(wanted).label), details=[detail])
+        if target in RideStatus.values:
+            super().__init__(was=lowered(was.label), wanted=lowered(RideStatus(target).label), details=[detail])
         else:  # a milestone, or an action
             template = _("A ride that is %(was)s does not allow this step.")
             super().__init__(template, was=lowered(was.label), details=[detail])

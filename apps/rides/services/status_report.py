@@ -229,7 +229,7 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     """
     booking.require_bookable(ride.rider, ride.service_date)
     legs.require_sound(editing.leg_of(ride), at=at)
-    others = booking.require_free(
+    overlapping_ids = booking.require_free(
         ride.rider_id,
         {"pickup_at": ride.pickup_at, "estimated_minutes": ride.estimated_minutes},
         besides=booking.legs_of_trip(ride),
@@ -237,8 +237,8 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         override_field="override",
         by=by,
     )
-    overridden = [ExceptionType.DUPLICATE_RIDE.value] if others else []
-    if others:
+    overridden = [ExceptionType.DUPLICATE_RIDE.value] if overlapping_ids else []
+    if overlapping_ids:
         eligibility_checks.require_override_right(Override(report.override, report.override_reason), by)
     ride.scheduled_at = at
     ride.review_reasons = []
@@ -247,7 +247,7 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     move(ride, Action.CONFIRM, by=by, at=at, also=_COLUMNS, notes=notes)
     code = ResolutionCode.RECOVERED_ON_TIME
     exceptions.settle(ride, [ExceptionType.UNCONFIRMED_REQUEST], by=by, at=at, code=code)
-    booking.open_duplicate(ride, others, detected_by="T03", by=by, at=at)
+    booking.open_duplicate(ride, overlapping_ids, detected_by="T03", by=by, at=at)
     return overridden
 
 
@@ -283,19 +283,19 @@ def enter_milestone(
     ride = rides.ride(ride_id, by)  # a later version raises StaleVersion under the lock
     leads_to = _LEADS_TO.get(moment.type)
     moves = leads_to is not None and not milestones.has_passed(ride, moment.type)
-    said = MilestoneReport(
+    milestone_report = MilestoneReport(
         type=moment.type.value, occurred_at=moment.occurred_at, note=moment.note, contacted=moment.contacted
     )
-    whole = StatusReport(
+    report = StatusReport(
         status=leads_to if leads_to is not None and moves else RideStatus(ride.status),
         source=Milestone.Source.DISPATCHER_MANUAL.value,
-        milestones=(said,),
+        milestones=(milestone_report,),
         securement_confirmed=moment.secured,
         handoff_name=moment.handoff_name if moves and leads_to is RideStatus.COMPLETED else "",
         override=moment.override.requested,
         override_reason=moment.override.reason,
     )
-    return change_status(ride_id=ride_id, report=whole, expected_version=expected_version, by=by, at=at)
+    return change_status(ride_id=ride_id, report=report, expected_version=expected_version, by=by, at=at)
 
 
 # Statuses that follow from milestones in a batch; other milestones are only recorded.
@@ -347,18 +347,21 @@ def _report(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         arrival_times.save_eta(ride, report.eta_pickup, reported_at=report.occurred_at or at, by=by, at=at)
     if ride.version != version:
         # The reason of a correction is only in its note.
-        told = [report.note if was in TERMINAL else "", report.override_reason]
-        reason_code, reason = report.reason_code, "; ".join(filter(None, told))
+        reasons = [report.note if was in TERMINAL else "", report.override_reason]
+        reason_code, reason = report.reason_code, "; ".join(filter(None, reasons))
         audit_step(ride, was, by=by, overridden=overridden, reason_code=reason_code, reason=reason)
         if driver_id is not None:
             _locate(driver_id, report, at=at)
 
 
 def _require_place(report: StatusReport, was: RideStatus) -> None:
-    lost = [wire_name(name) for name in misplaced(report, corrects=was in TERMINAL and report.status is not was)]
-    if lost:
+    unused = [wire_name(name) for name in misplaced(report, corrects=was in TERMINAL and report.status is not was)]
+    if unused:
         raise FieldRefused(
-            [Detail(field=name, code="not_here", message=_("%(field)s has no place in this report.")) for name in lost]
+            [
+                Detail(field=name, code="not_here", message=_("%(field)s has no place in this report."))
+                for name in unused
+            ]
         )
 
 
@@ -366,11 +369,11 @@ def _locate(driver_id: UUID, report: StatusReport, *, at: datetime) -> None:
     """Save the last position reported by the driver's device, not of manual entries."""
     if report.source not in _DEVICES:
         return
-    seen = [(moment.occurred_at, moment.place) for moment in report.milestones]
-    seen.append((report.occurred_at or at, report.place))
-    places = [(moment, place) for moment, place in seen if place is not None]
+    positions = [(moment.occurred_at, moment.place) for moment in report.milestones]
+    positions.append((report.occurred_at or at, report.place))
+    places = [(moment, place) for moment, place in positions if place is not None]
     if places:
-        moment, place = max(places, key=lambda one: one[0])
+        moment, place = max(places, key=lambda position: position[0])
         drivers.locate(driver_id=driver_id, lat=place.lat, lng=place.lng, at=min(moment, at))
 
 
@@ -394,14 +397,16 @@ def _apply_milestone(
 
 def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> None:
     """Record a milestone without a change of status: arrival at the drop-off, handoff, contact attempt."""
-    where = {
+    required_status = {
         Milestone.Type.CONTACT_ATTEMPT: RideStatus.ARRIVED,
         Milestone.Type.ARRIVED_DROPOFF: RideStatus.IN_PROGRESS,
         Milestone.Type.HANDOFF: RideStatus.IN_PROGRESS,
     }[Milestone.Type(moment.type)]
-    if ride.status != where:
+    if ride.status != required_status:
         raise InvalidTransition(RideStatus(ride.status), moment.type)
-    require_permission(transition_of(ride, Action.START if where is RideStatus.ARRIVED else Action.COMPLETE), by)
+    require_permission(
+        transition_of(ride, Action.START if required_status is RideStatus.ARRIVED else Action.COMPLETE), by
+    )
     columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
     note = Note(data={"changed": ["milestones"], "milestone": moment.type})
     touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)

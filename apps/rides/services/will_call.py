@@ -98,8 +98,8 @@ def mark_ready(
     ride.promised_pickup_by = moment + timedelta(minutes=minutes)
     ride.window_starts_at, ride.window_ends_at = moment, ride.promised_pickup_by
     brought_about = editing.new_violations(before, ride, by=by, at=at)
-    found = list(dict.fromkeys(one.code.value for one in brought_about))
-    named = {name: codes for name, codes in (("overridden", overridden), ("violations", found)) if codes}
+    violation_codes = list(dict.fromkeys(violation.code.value for violation in brought_about))
+    named = {name: codes for name, codes in (("overridden", overridden), ("violations", violation_codes)) if codes}
     touch(ride, "ride.ready", by=by, at=at, occurred_at=moment, also=_COLUMNS, note=Note(data=named))
     recheck(ride, by=by, at=at, detected_by="ready")
     exceptions.settle(
