@@ -295,7 +295,7 @@ def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: dat
         allow_duplicate=True,
         override=Override(requested=True, reason="standing_order_changed"),
         occurrence_state=occurrence.change,
-        afresh=True,  # needs and companions that the order no longer has are removed from its rides
+        replace_needs=True,  # needs and companions that the order no longer has are removed from its rides
         by=by,
         at=at,
     )

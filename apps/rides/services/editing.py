@@ -83,7 +83,7 @@ EDITABLE: Final[Mapping[RideStatus, frozenset[str]]] = {
 }
 # Callers who may book can change these until a driver is en route.
 BEFORE_ASSIGNMENT: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED})
-_TIMES_ASKED: Final = frozenset({"pickup_at", "appointment_at"})
+_TIME_PARTS: Final = frozenset({"pickup_at", "appointment_at"})
 # Changes after which driver and vehicle are checked again.
 _TOUCHES_ASSIGNMENT: Final = frozenset(
     {"pickup_at", "pickup", "dropoff", "accommodation", "companions", "vehicle_type_requested"}
@@ -123,53 +123,54 @@ def edit(
     override: Override | None = None,
     expected_version: int | None = None,
     occurrence_state: str = OccurrenceState.CUSTOMIZED,
-    afresh: bool = False,
+    replace_needs: bool = False,
     by: Principal,
     at: datetime,
 ) -> Ride:
     """Change a ride.
 
     `changes` has keys of `RideDraft`; stops, accommodation, companions, discharge, dialysis, payment, notes and
-    requested_by hold only what differs and are merged (RFC 7396), external_ids replace the list.  With `afresh`
-    accommodation and companions are all that is asked for beside the rider's profile, as in a booking.  Records
-    `ride.rescheduled` when the pickup time moves, else `ride.updated`; nothing when nothing is different.  A driver
-    and vehicle on the ride are checked again: what no longer fits opens `accommodation_mismatch`.  A discharge that is
-    expected more than half an hour off opens `discharge_slipped`; what a booking opens is opened here too.  Where a
-    time is named, locks the rider before the ride.
+    requested_by hold only what differs and are merged (RFC 7396), external_ids replace the list.  With `replace_needs`
+    accommodation and companions replace those of the ride and apply to the rider's profile, as in a booking.
 
-    A ride of a series whose own columns change is marked `occurrence_state`: by a person as customized, which the
-    series leaves alone from then on; the series itself gives its own word.
+    Records `ride.rescheduled` when the pickup time moves, else `ride.updated`; no event if nothing differs.  Checks the
+    driver and vehicle again: a crew that no longer fits opens `accommodation_mismatch`.  An expected ready time that
+    moves by more than half an hour opens `discharge_slipped`; opens the exceptions of a booking as well.  Locks the
+    rider before the ride if a time changes.
+
+    A ride of a series whose own columns change gets `occurrence_state`: customized when a person edits it, and then
+    the series no longer changes it; the series passes its own state.
 
     Raises:
         NotFound, StaleVersion: see `status.locked`.
         ScopeMissing: the caller may not book, or a driver has been assigned and they may not dispatch.
-        FieldLocked, AlreadyReleased: the ride has gone too far.
+        FieldLocked, AlreadyReleased: the status of the ride does not allow the change.
         InvalidInput, FieldRefused: a hard rule is broken; the field is named.
-        rescheduling.ChangeQuestioned: the new time or place breaks a soft rule, and there is no override.
+        ChangeQuestioned: the new time or place breaks a soft rule, and there is no override.
         booking.RiderNotBookable, booking.OverlappingRide: as for a booking, when the time moves.
     """
-    rider = booking.locked_rider(ride_id, by) if _TIMES_ASKED & set(changes) else None
+    rider = booking.locked_rider(ride_id, by) if _TIME_PARTS & set(changes) else None
     ride = locked(ride_id, by, expected_version=expected_version)
     _require_editable(ride, changes, by)
-    leg = leg_after(ride, changes, by, afresh=afresh)
+    leg = leg_after(ride, changes, by, replace_needs=replace_needs)
     legs.require_sound(leg, at=at, time_is_new="pickup_at" in changes)
     columns = _columns_after(ride, leg, changes)
     different = [name for name, value in columns.items() if getattr(ride, name) != value]
-    beside: list[UUID] = []
+    overlapping_ids: list[UUID] = []
     if rider is not None and "pickup_at" in different:
-        beside = _require_time(ride, rider, columns, allow_duplicate, by)
+        overlapping_ids = _require_time(ride, rider, columns, allow_duplicate, by)
     before = copy.copy(ride)
     for name in different:
         setattr(ride, name, columns[name])
-    if _TIMES_ASKED & set(different):
+    if _TIME_PARTS & set(different):
         require_order(ride, field="pickupTime" if "pickup_at" in different else "appointmentTime")
     overridden = require_no_conflicts(before, ride, leg, override or Override(), by=by, at=at)
-    different += _seal(ride, leg, changes)
+    different += _encrypt(ride, leg, changes)
     names = [name for name in changes if _is_different(name, different)]
-    if "external_ids" in changes and _rename(ride, changes, by):
+    if "external_ids" in changes and _replace_external_ids(ride, changes, by):
         names.append("external_ids")
     if not names:
-        ride.refresh_from_db(fields=different)  # what merely would follow is not saved, and not shown
+        ride.refresh_from_db(fields=different)  # derived columns alone are neither saved nor returned
         return ride
     if ride.occurrence_key and ride.occurrence_state != occurrence_state and names != ["external_ids"]:
         ride.occurrence_state = occurrence_state
@@ -183,7 +184,7 @@ def edit(
         data["previousPickupTime"] = before.pickup_at.isoformat().replace("+00:00", "Z")
     _record(ride, names, different, data, reason=override.reason if override and overridden else "", by=by, at=at)
     _open_and_settle(before, ride, set(names), by=by, at=at)
-    booking.open_duplicate(ride, beside, detected_by="amend", by=by, at=at)
+    booking.open_duplicate(ride, overlapping_ids, detected_by="amend", by=by, at=at)
     return ride
 
 
@@ -234,7 +235,7 @@ def wire_name(part: str) -> str:
 def _columns_after(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of the leg that the changes determine.
 
-    A ride that was released or reached keeps the promise it was given: by it the ride was on time, or late.
+    A ride that was released or reached keeps its promised times: punctuality is measured by them.
     """
     decided = {column for name in changes for column in _DECIDES[name]}
     if ride.ready_at is not None or ride.arrived_pickup_at is not None:
@@ -250,7 +251,7 @@ def _require_time(
     return booking.require_free(ride.rider_id, columns, besides=besides, allowed=allow_duplicate, by=by)
 
 
-def _seal(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> list[str]:
+def _encrypt(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> list[str]:
     # Only changed texts: encrypting the same text again gives another value.
     new = {
         name: ways_in
@@ -265,7 +266,7 @@ def _seal(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> list[str]:
     return sealed
 
 
-_SEALED_OF: Final = {
+_ENCRYPTED_COLUMNS: Final = {
     "pickup": ("pickup_access_encrypted",),
     "dropoff": ("dropoff_access_encrypted",),
     "discharge": ("dropoff_access_encrypted",),
@@ -278,10 +279,10 @@ def _is_different(name: str, different: list[str]) -> bool:
     own_columns = {"pickup_at": ("pickup_at",), "pickup": ("pickup",), "dropoff": ("dropoff",)}.get(
         name, _DECIDES[name]
     )
-    return any(column in different for column in (*own_columns, *_SEALED_OF.get(name, ())))
+    return any(column in different for column in (*own_columns, *_ENCRYPTED_COLUMNS.get(name, ())))
 
 
-def _rename(ride: Ride, changes: Mapping[str, Any], by: Principal) -> bool:
+def _replace_external_ids(ride: Ride, changes: Mapping[str, Any], by: Principal) -> bool:
     return organizations.replace_external_ids(
         subject_type=SubjectType.RIDE,
         subject_id=ride.pk,
@@ -321,14 +322,14 @@ def _record(
 _ADDRESS: Final = ("addressLine1", "city", "state", "postalCode")
 
 
-def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, afresh: bool = False) -> Leg:
+def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, replace_needs: bool = False) -> Leg:
     """Apply the changes to the current ride.
 
-    With `afresh` accommodation and companions are not changes of the ride's own: they are all that is asked for, beside
-    the rider's profile, as in a booking.
+    With `replace_needs` accommodation and companions replace those of the ride and apply to the rider's profile, as in
+    a booking.
     """
     draft = _draft_of(ride)
-    replaced = {"companions"} if afresh else set[str]()
+    replaced = {"companions"} if replace_needs else set[str]()
     merged = {
         name: value if name in replaced else _merged(name, getattr(draft, name), value)
         for name, value in changes.items()
@@ -364,8 +365,8 @@ def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, afresh: 
         dropoff_facility=dropoff_facility,
         # An inactive payer stays on existing rides.
         payer=booking.payer_of(draft.payment.payer_id) if draft.payment.payer_id != ride.payer_id else ride.payer,
-        needs=_needs_afresh(ride, changes["accommodation"])
-        if afresh and "accommodation" in changes
+        needs=_replaced_needs(ride, changes["accommodation"])
+        if replace_needs and "accommodation" in changes
         else _needs_after(ride, changes),
         access=(access[0], access[1]),
     )
@@ -389,8 +390,8 @@ def leg_of(ride: Ride) -> Leg:
 def review_reasons(ride: Ride, leg: Leg, *, at: datetime, time_is_new: bool = True) -> list[str]:
     """List the soft rules that the current ride breaks; `leg` is the ride as a leg.
 
-    Without `time_is_new` the lead time stands as it was judged when the time was asked for: the clock has run since.
-    One query, two where no vehicle fits.
+    Without `time_is_new` the rule of the lead time keeps its result from when the time was requested.  One query, two
+    if no vehicle fits.
     """
     names = ("service_date", "spaces_ambulatory", "spaces_wheelchair", "spaces_stretcher")
     broken = {*legs.review_reasons(leg, {name: getattr(ride, name) for name in names}, at=at)}
@@ -477,7 +478,7 @@ def _changed_stops(draft: RideDraft, changes: Mapping[str, Any]) -> list[Mapping
     return [stop for name, stop in draft_stops.items() if name in changes and stop.get("facilityId")]
 
 
-def _needs_afresh(ride: Ride, ride_needs: Mapping[str, Any]) -> dict[str, Any]:
+def _replaced_needs(ride: Ride, ride_needs: Mapping[str, Any]) -> dict[str, Any]:
     profile = bookings.current_profile(ride.rider_id)
     base = accommodation.snapshot(profile) if profile else accommodation.complete({})
     return legs.needs_of(base, ride_needs, leg_type=ride.leg_type)
@@ -528,12 +529,12 @@ def require_no_conflicts(
 ) -> list[str]:
     """Refuse a new time or place of a scheduled ride that breaks soft rules, or return the overridden rules.
 
-    Counts what the change brings about, not what stood against the ride already.  Once the driver is under way nobody
-    is asked: what a rider on the road needs is done.  `leg` is `after` as a leg.  Locks the crew.
+    Counts only conflicts that the change causes.  Once the driver is en route, no override is needed.  `leg` is `after`
+    as a leg.  Locks the crew.
 
     Raises:
-        ChangeQuestioned: lists questions of booking, by code, and violations, with what they are about.
-        ScopeMissing, InvalidInput: see `overriding.require_right`.
+        ChangeQuestioned: lists review reasons by code, and violations with their subjects.
+        ScopeMissing, InvalidInput: see `require_override_right`.
     """
     moved = any(getattr(before, name) != getattr(after, name) for name in _MOVED_BY)
     if not moved or after.status not in (RideStatus.SCHEDULED, RideStatus.ASSIGNED):
@@ -574,9 +575,9 @@ def _questions(before: Ride, after: Ride, leg: Leg, *, at: datetime) -> list[Det
 
 
 def new_violations(before: Ride, after: Ride, *, by: Principal, at: datetime) -> list[Violation]:
-    """List the soft violations for those on a locked ride that a change brings about: another ride, the end of a shift.
+    """List the soft violations of the crew of a locked ride that a change causes, such as the end of a shift.
 
-    Looks beyond the caller's reach, and names nothing there.  Locks the crew; no query where nobody is on the ride.
+    Considers rides outside the caller's data scope without naming them.  Locks the crew; no query without a crew.
     """
     if after.driver_id is None or after.vehicle_id is None:
         return []

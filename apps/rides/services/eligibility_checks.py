@@ -126,7 +126,7 @@ def require_fit(violations: list[Violation], override: Override, by: Principal) 
 
     Raises:
         AssignmentRejected: a hard violation, or a soft one and no override.
-        ScopeMissing, InvalidInput: see `overriding.require_right`.
+        ScopeMissing, InvalidInput: see `require_override_right`.
     """
     if not violations:
         return []

@@ -50,7 +50,7 @@ def require(
 
     Raises:
         GuardFailed: a hard guard is not met, or a soft one and there is no override.
-        ScopeMissing, InvalidInput: see `overriding.require_right`.
+        ScopeMissing, InvalidInput: see `require_override_right`.
     """
     if not guards:
         return []

@@ -224,7 +224,7 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         booking.RiderNotBookable: the rider's record no longer allows it.
         FieldRefused: a hard rule is broken by now, such as a pickup time that has passed; the field is named.
         booking.OverlappingRide: the rider has another ride then, and there is no override.
-        ScopeMissing, InvalidInput: see `overriding.require_right`.
+        ScopeMissing, InvalidInput: see `require_override_right`.
         InvalidTransition: see `move`.
     """
     booking.require_bookable(ride.rider, ride.service_date)
