@@ -87,10 +87,10 @@ class RideAdmin(ScopedAdmin[Ride]):
 
     def permitted(self, names: Iterable[Any], request: HttpRequest) -> list[Any]:
         """Keep dispatchers' notes among dispatchers, as the API does."""
-        shown = super().permitted(names, request)
+        permitted = super().permitted(names, request)
         if disclosure_of(self.site.principal_of(request)).dispatcher_notes:
-            return shown
-        return [name for name in shown if name != "dispatcher_notes"]
+            return permitted
+        return [name for name in permitted if name != "dispatcher_notes"]
 
     def rider_ids_of(self, row: Ride) -> Iterable[UUID]:
         return (row.rider_id,)

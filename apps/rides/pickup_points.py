@@ -1,4 +1,4 @@
-"""Where driver and rider find each other: the door, and how far in.  One rule for screens and printed pages."""
+"""The entrance and the place inside a building where driver and rider meet.  For screens and printed pages."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -23,31 +23,31 @@ Doors = Mapping[str, str]  # their names by id
 
 
 def door(ride: Ride, side: str, doors: Doors, to: Disclosure) -> str:
-    """Say by which door: the one that a discharge names goes before the stop's, whose own name is not said twice."""
+    """Return the entrance: that of a discharge goes before that of the stop, and no name appears twice."""
     if to.phi < Phi.FULL:
         return ""
-    meant = [doors[one] for one in meant_doors(ride, side) if one in doors]
+    entrance_names = [doors[entrance_id] for entrance_id in entrance_ids(ride, side) if entrance_id in doors]
     text = disclosure.stop(getattr(ride, side), to).get("entranceText") or ""
-    return ", ".join(filter(None, (*meant[:1], "" if text in meant else text)))
+    return ", ".join(filter(None, (*entrance_names[:1], "" if text in entrance_names else text)))
 
 
 def inside(ride: Ride, side: str, to: Disclosure) -> list[str]:
-    """Say how far in: unit and room of the stop, else of the discharge, and where its people meet."""
+    """Return unit and room of the stop, or else of the discharge, and the meeting place inside the building."""
     if to.phi < Phi.FULL:
         return []
     stop, discharge = getattr(ride, side), _discharge(ride, side)
     unit, room = (stop.get(key) or discharge.get(key) for key in ("unit", "room"))
     meeting = PLACES.get(discharge.get("meetAt") or "")
-    said = (
+    lines = (
         _("Unit %(unit)s") % {"unit": unit} if unit else "",
         _("Room %(room)s") % {"room": room} if room else "",
         _("Meet at: %(place)s") % {"place": meeting} if meeting else "",
     )
-    return [one for one in said if one]
+    return [line for line in lines if line]
 
 
-def meant_doors(ride: Ride, side: str) -> Iterator[str]:
-    """Give the ids of the doors that a side of the ride names, the most precise first."""
+def entrance_ids(ride: Ride, side: str) -> Iterator[str]:
+    """Yield the ids of the entrances at a side of the ride, the most precise first."""
     yield from filter(None, (_discharge(ride, side).get("pickupEntranceId"), getattr(ride, side).get("entranceId")))
 
 

@@ -134,7 +134,7 @@ def _says(ride: Ride, found: FacilityDay, now: datetime) -> list[dict[str, Any]]
         RideStatus.EN_ROUTE: _("nobody has told yet when it comes"),
     }
     promised: dict[str, Any] = {"text": _("Promised by"), "at": promised_at(ride)}
-    foreseen_at = found.foreseen.get(ride.pk)
+    foreseen_at = found.predicted_arrivals.get(ride.pk)
     # A driver without an earlier ride could arrive at once; such a forecast says nothing about the actual arrival.
     if foreseen_at is None or foreseen_at < max(ride.ready_at or ride.pickup_at, now) + _WORTH_SAYING:
         return [promised, {"text": unknown[status]}]
@@ -149,7 +149,7 @@ def _estimate(ride: Ride, found: FacilityDay, eta: datetime, now: datetime) -> l
     ahead = eta >= now
     said = {"text": _("Expected") if ahead else _("Was expected"), "at": eta, "ahead": ahead}
     promised = {"text": _("promised by"), "at": promised_at(ride), "behind": max(0, behind)}
-    return [said | {"told": found.told_at.get(ride.pk)}, promised]
+    return [said | {"told": found.eta_reported_at.get(ride.pk)}, promised]
 
 
 def _discharge(

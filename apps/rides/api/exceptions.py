@@ -127,9 +127,11 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
 
     def list(self, request: Request) -> Response:
         """List exceptions, the newest first."""
-        wanted = {_FILTERS[name]: value for name, value in self.query.items() if name in _FILTERS}
-        page = self.page(RideException.objects.visible_to(self.principal).filter(**wanted), sort="-opened_at")
-        self.record_read("exceptions.list", subject_type="exception", rider_ids=[one.rider_id for one in page.rows])
+        filters = {_FILTERS[name]: value for name, value in self.query.items() if name in _FILTERS}
+        page = self.page(RideException.objects.visible_to(self.principal).filter(**filters), sort="-opened_at")
+        self.record_read(
+            "exceptions.list", subject_type="exception", rider_ids=[exception.rider_id for exception in page.rows]
+        )
         self._load_names(page.rows)
         return self.answer_page(page)
 

@@ -93,7 +93,7 @@ class RideViewSet(AuditedReads, ApiViewSet):
     }
     idempotency_key_required = frozenset({"bulk"})
     body_limits = {"bulk": settings.API_MAX_BULK_BODY_BYTES}
-    _shown: dict[str, Any] = {}  # replaced on the instance, never changed
+    _ride_context: dict[str, Any] = {}  # replaced on the instance, never changed
 
     def list(self, request: Request) -> HttpResponse:
         """List rides.
@@ -181,7 +181,7 @@ class RideViewSet(AuditedReads, ApiViewSet):
         return self._change(lambda: will_call.retract_ready(ride_id=id, **self._by_whom()))
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), **self._shown}
+        return {**super().get_serializer_context(), **self._ride_context}
 
     def _by_whom(self) -> dict[str, Any]:
         """Say who changes a ride, when, and which version of it they have read."""
@@ -203,20 +203,20 @@ class RideViewSet(AuditedReads, ApiViewSet):
             action, subject_type="ride", subject_id=ride.pk, rider_ids=[ride.rider_id], facility_id=ride.facility_id
         )
 
-    def _outcome(self, one: booking.Booked | DomainError) -> dict[str, Any]:
+    def _outcome(self, outcome: booking.Booked | DomainError) -> dict[str, Any]:
         """Show what became of one booking of a bulk request; a denial is recorded, as of a request of its own."""
-        if isinstance(one, DomainError):
-            details = [detail.as_json() for detail in one.details]
-            self.record_if_denied(one.code, details)
-            return {"error": {"code": one.code.name, "message": one.message, "details": details}}
-        ride = one.ride
-        back = str(one.return_ride.pk) if one.return_ride else None
-        booked = {"id": str(ride.pk), "status": ride.status, "version": ride.version, "returnRideId": back}
+        if isinstance(outcome, DomainError):
+            details = [detail.as_json() for detail in outcome.details]
+            self.record_if_denied(outcome.code, details)
+            return {"error": {"code": outcome.code.name, "message": outcome.message, "details": details}}
+        ride = outcome.ride
+        return_ride_id = str(outcome.return_ride.pk) if outcome.return_ride else None
+        booked = {"id": str(ride.pk), "status": ride.status, "version": ride.version, "returnRideId": return_ride_id}
         return {**booked, "reviewReasons": ride.review_reasons}
 
     def _answer_ride(
         self, ride: Ride, belongings: rides.Belongings | None = None, *, headers: dict[str, str] | None = None
     ) -> Response:
-        self._shown = context_of(belongings or rides.belongings(ride), of=ride, by=self.principal, at=self.at)
+        self._ride_context = context_of(belongings or rides.belongings(ride), of=ride, by=self.principal, at=self.at)
         settled = not is_ticking(ride, self.at)
         return self.answer(ride, version=ride.version, settled=settled, headers=headers)

@@ -49,8 +49,8 @@ class ReasonCode(models.Model):
         Raises:
             django.core.exceptions.ValidationError: names the field.
         """
-        known = next((codes for reasons, codes in CODES.items() if reasons == self.reason_list), ())
-        if self.parent_code not in known:
-            raise ValidationError({"parent_code": f"One of: {', '.join(known)}."})
-        if self.code in known:
+        built_in = next((codes for reasons, codes in CODES.items() if reasons == self.reason_list), ())
+        if self.parent_code not in built_in:
+            raise ValidationError({"parent_code": f"One of: {', '.join(built_in)}."})
+        if self.code in built_in:
             raise ValidationError({"code": "That is a built-in one: rides that bear it would count as another."})

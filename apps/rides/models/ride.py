@@ -75,7 +75,7 @@ class MilesSource(TextChoices):
     ROUTED = "routed", _("Routed")
 
 
-def _known(name: str, choices: type[TextChoices], *, blank: bool = False) -> models.CheckConstraint:
+def _choice_constraint(name: str, choices: type[TextChoices], *, blank: bool = False) -> models.CheckConstraint:
     allowed = ["", *choices.values] if blank else choices.values
     return models.CheckConstraint(name=f"ride_{name}_known", condition=Q(**{f"{name}__in": allowed}))
 
@@ -308,20 +308,20 @@ class Ride(models.Model):
         verbose_name = _("ride")
         verbose_name_plural = _("rides")
         constraints = [
-            _known("status", RideStatus),
-            _known("status_before_end", RideStatus, blank=True),
-            _known("leg_type", LegType),
-            _known("service_type", ServiceType),
-            _known("priority", Priority),
-            _known("pickup_time_kind", PickupTimeKind),
-            _known("scheduling_anchor", SchedulingAnchor),
-            _known("ready_source", ReadySource, blank=True),
-            _known("vehicle_type_requested", VehicleType, blank=True),
-            _known("fault", Fault, blank=True),
-            _known("cancellation_timing", CancellationTiming, blank=True),
-            _known("loaded_miles_source", MilesSource, blank=True),
-            _known("max_exception_severity", ExceptionSeverity, blank=True),
-            _known("occurrence_state", OccurrenceState, blank=True),
+            _choice_constraint("status", RideStatus),
+            _choice_constraint("status_before_end", RideStatus, blank=True),
+            _choice_constraint("leg_type", LegType),
+            _choice_constraint("service_type", ServiceType),
+            _choice_constraint("priority", Priority),
+            _choice_constraint("pickup_time_kind", PickupTimeKind),
+            _choice_constraint("scheduling_anchor", SchedulingAnchor),
+            _choice_constraint("ready_source", ReadySource, blank=True),
+            _choice_constraint("vehicle_type_requested", VehicleType, blank=True),
+            _choice_constraint("fault", Fault, blank=True),
+            _choice_constraint("cancellation_timing", CancellationTiming, blank=True),
+            _choice_constraint("loaded_miles_source", MilesSource, blank=True),
+            _choice_constraint("max_exception_severity", ExceptionSeverity, blank=True),
+            _choice_constraint("occurrence_state", OccurrenceState, blank=True),
             models.UniqueConstraint(
                 name=ONE_REFERENCE,
                 fields=["client", "client_reference"],

@@ -11,14 +11,14 @@ from lib.access import Principal
 
 def for_driver(driver_id: UUID, *, by: Principal) -> RideQuerySet:
     """List open rides with this driver or attendant inside the caller's data scope, soonest first."""
-    return _given(Q(driver_id=driver_id) | Q(attendant_ids__contains=[driver_id]), by)
+    return _assigned(Q(driver_id=driver_id) | Q(attendant_ids__contains=[driver_id]), by)
 
 
 def to_vehicle(vehicle_id: UUID, *, by: Principal) -> RideQuerySet:
     """List open rides with this vehicle inside the caller's data scope, soonest first."""
-    return _given(Q(vehicle_id=vehicle_id), by)
+    return _assigned(Q(vehicle_id=vehicle_id), by)
 
 
-def _given(whose: Q, by: Principal) -> RideQuerySet:
+def _assigned(whose: Q, by: Principal) -> RideQuerySet:
     rows = Ride.objects.visible_to(by).filter(whose, status__in=sorted(WITH_DRIVER))
     return rows.order_by("pickup_at", "pk")

@@ -100,8 +100,8 @@ def gather_of(
     credentials_of = active_credentials(driver_ids, vehicle_ids)
     errands_of: dict[UUID | None, list[RideSlot]] = defaultdict(list)
     for errand in (errand_of(ride, at=at) for ride in _errands(needs, driver_ids, vehicle_ids)):
-        for taken in {errand.driver_id, errand.vehicle_id, *errand.attendant_ids}:
-            errands_of[taken].append(errand)
+        for resource_id in {errand.driver_id, errand.vehicle_id, *errand.attendant_ids}:
+            errands_of[resource_id].append(errand)
     return Facts(
         drivers={
             driver.pk: DriverFacts(
@@ -172,5 +172,5 @@ def _vehicle_of(mine: Span, drivers: Iterable[Driver], shifts: Iterable[ShiftFac
     at_pickup = Span(mine.starts_at, mine.starts_at + timedelta(microseconds=1))
     chosen = {driver.pk: driver.default_vehicle_id for driver in drivers if driver.default_vehicle_id is not None}
     chosen |= {shift.driver_id: shift.vehicle_id for shift in shifts if shift.span.covers(at_pickup)}
-    known = {driver.pk for driver in drivers}
-    return {driver_id: vehicle_id for driver_id, vehicle_id in chosen.items() if driver_id in known}
+    driver_ids = {driver.pk for driver in drivers}
+    return {driver_id: vehicle_id for driver_id, vehicle_id in chosen.items() if driver_id in driver_ids}

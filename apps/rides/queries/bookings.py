@@ -86,10 +86,10 @@ def payers(ids: Iterable[UUID]) -> dict[UUID, Payer]:
 
 def entrances_of(ids: Iterable[UUID]) -> dict[UUID, UUID]:
     """Return the facility of each entrance.  One query, none without ids."""
-    wanted = set(ids)
-    if not wanted:
+    entrance_ids = set(ids)
+    if not entrance_ids:
         return {}
-    return dict(Entrance.objects.filter(pk__in=wanted).values_list("pk", "facility_id"))
+    return dict(Entrance.objects.filter(pk__in=entrance_ids).values_list("pk", "facility_id"))
 
 
 def current_profile(rider_id: UUID) -> AccommodationProfile | None:
@@ -106,7 +106,7 @@ def overlapping(
 ) -> list[UUID]:
     """List the open rides of the rider, inside the caller's data scope, that are under way in `[starts_at, ends_at)`.
 
-    Only rides the caller may see: a refusal would otherwise tell of the others.
+    Only visible rides: a refusal would otherwise reveal that the others exist.
     """
     agenda = agendas([rider_id], starts_at=starts_at, ends_at=ends_at, by=by)[rider_id]
     return [pk for pk in agenda.under_way(starts_at, ends_at) if pk not in besides]
@@ -120,23 +120,23 @@ def booked_on(rider_id: UUID, day: date, *, by: Principal) -> list[Ride]:
 
 def agendas(rider_ids: Iterable[UUID], *, starts_at: datetime, ends_at: datetime, by: Principal) -> dict[UUID, Agenda]:
     """Read the facts of `overlapping` for many riders and any time within `[starts_at, ends_at)`.  One query."""
-    found = {rider_id: Agenda() for rider_id in rider_ids}
+    agenda_of = {rider_id: Agenda() for rider_id in rider_ids}
     near = (
         Ride.objects.visible_to(by)
         .open()
-        .filter(rider_id__in=list(found), pickup_at__gt=starts_at - LONGEST_RIDE, pickup_at__lt=ends_at)
+        .filter(rider_id__in=list(agenda_of), pickup_at__gt=starts_at - LONGEST_RIDE, pickup_at__lt=ends_at)
         .order_by("pickup_at")
         .values_list("rider_id", "pickup_at", "estimated_minutes", "pk")
     )
     for rider_id, pickup_at, minutes, pk in near:
-        found[rider_id].add(pickup_at, timing.busy_until(pickup_at, minutes), pk)
-    return found
+        agenda_of[rider_id].add(pickup_at, timing.busy_until(pickup_at, minutes), pk)
+    return agenda_of
 
 
 def fleet_can_carry(spaces: dict[str, int], vehicle_type: str, *, bariatric: bool) -> bool:
     """Check whether any vehicle in service has the spaces.  One query if so.
 
-    An operator who keeps no vehicles here is not asked for them.
+    Always true for an operator without vehicles in the system.
     """
     fitting = (
         CapacityConfig.objects.filter(
@@ -154,17 +154,17 @@ def fleet_can_carry(spaces: dict[str, int], vehicle_type: str, *, bariatric: boo
 def within_service_area(stops: Iterable[Mapping[str, Any]]) -> bool | None:
     """Check whether all stops are in the service area; None without an area or coordinates.
 
-    A stop known to lie outside counts even where another has no coordinates.
+    False if one stop is outside, even if another has no coordinates.
     """
     if not settings.SERVICE_AREA:
         return None
     lat, lng, radius_miles = settings.SERVICE_AREA
-    known = [(stop["lat"], stop["lng"]) for stop in stops]
+    points = [(stop["lat"], stop["lng"]) for stop in stops]
     inside = [
         meters_between(lat, lng, stop_lat, stop_lng) <= radius_miles * METERS_PER_MILE
-        for stop_lat, stop_lng in known
+        for stop_lat, stop_lng in points
         if stop_lat is not None and stop_lng is not None
     ]
     if not all(inside):
         return False
-    return True if len(inside) == len(known) else None
+    return True if len(inside) == len(points) else None

@@ -31,7 +31,7 @@ LOCATION_GOOD_FOR: Final = timedelta(hours=2)
 class Candidate:
     """A driver for a ride.  `refused`: there is a hard violation; soft ones need an override.
 
-    A second person that the ride needs is named with the assignment: `attendant_required` is no violation here.
+    A needed attendant is assigned along with the driver: `attendant_required` is not a violation here.
     """
 
     driver_id: UUID
@@ -56,19 +56,19 @@ class Candidate:
 def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID | None = None) -> list[Candidate]:
     """Check and rank every driver inside the data scope, except former drivers.
 
-    Six queries and round trips, however many drivers; one more where the caller does not see every ride.
+    Six queries, for any number of drivers; one more if the caller does not see every ride.
 
     Raises:
-        NotFound: the ride is not in the caller's reach.
+        NotFound: the ride is outside the caller's data scope.
     """
     ride = Ride.objects.visible_to(by).select_related("rider").filter(pk=ride_id).first()
     if ride is None:
         raise NotFound(_("ride"))
     needs = needs_of(ride, at=at)
-    reach = Driver.objects.visible_to(by).exclude(activation=Activation.INACTIVE).filter(provider__active=True)
+    eligible = Driver.objects.visible_to(by).exclude(activation=Activation.INACTIVE).filter(provider__active=True)
     if provider_id is not None:
-        reach = reach.filter(provider_id=provider_id)
-    drivers = list(reach.select_related("home_base").order_by("created_at", "id")[:MOST_DRIVERS])
+        eligible = eligible.filter(provider_id=provider_id)
+    drivers = list(eligible.select_related("home_base").order_by("created_at", "id")[:MOST_DRIVERS])
     facts = gather(needs, drivers=drivers, at=at)
     shared = dict(
         Ride.objects.visible_to(by)
@@ -76,40 +76,42 @@ def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID 
         .values_list("driver_id")
         .annotate(rides=Count("pk"))
     )
-    listed: list[Candidate] = []
+    ranked: list[Candidate] = []
     for driver in drivers:
-        known = facts.drivers[driver.pk]
+        driver_facts = facts.drivers[driver.pk]
         vehicle_id = facts.vehicle_of.get(driver.pk)
         vehicle = None if vehicle_id is None else facts.vehicles[vehicle_id]
-        everything = violations(needs, known, vehicle)
-        found = [one for one in everything if one.code is not ViolationCode.ATTENDANT_REQUIRED]
+        all_violations = violations(needs, driver_facts, vehicle)
+        relevant = [violation for violation in all_violations if violation.code is not ViolationCode.ATTENDANT_REQUIRED]
         seen = last_seen(driver, needs.errand.span.starts_at)
-        way = approach(needs, known, last_seen=seen, home_base=home_base(driver))
-        times = shared.get(driver.pk, 0)
-        weighed = score(needs, known, vehicle, way, shared_rides=times, violations=found)
-        listed.append(
+        route = approach(needs, driver_facts, last_seen=seen, home_base=home_base(driver))
+        shared_count = shared.get(driver.pk, 0)
+        ranking = score(needs, driver_facts, vehicle, route, shared_rides=shared_count, violations=relevant)
+        ranked.append(
             Candidate(
                 driver_id=driver.pk,
                 driver_name=f"{driver.first_name} {driver.last_name}",
                 provider_id=driver.provider_id,
                 vehicle_id=vehicle_id,
                 vehicle_unit=facts.units.get(vehicle_id, "") if vehicle_id is not None else "",
-                free_minutes=way.free_minutes,
-                miles=None if way.miles is None else round(way.miles, 1),
-                shared_rides=times,
+                free_minutes=route.free_minutes,
+                miles=None if route.miles is None else round(route.miles, 1),
+                shared_rides=shared_count,
                 preferred=driver.pk in needs.preferred_driver_ids,
-                cost_minutes=weighed.cost_minutes,
-                reason=weighed.reason,
-                attendant_required=len(found) < len(everything),
-                violations=tuple(found),
+                cost_minutes=ranking.cost_minutes,
+                reason=ranking.reason,
+                attendant_required=len(relevant) < len(all_violations),
+                violations=tuple(relevant),
             )
         )
-    hidden_ids = rides_out_of_reach((violation for one in listed for violation in one.violations), by)
-    shown = [
-        replace(one, violations=tuple(hide_rides(one.violations, hidden_ids, driver_id=one.driver_id)))
-        for one in listed
+    hidden_ids = rides_out_of_reach((violation for candidate in ranked for violation in candidate.violations), by)
+    visible = [
+        replace(
+            candidate, violations=tuple(hide_rides(candidate.violations, hidden_ids, driver_id=candidate.driver_id))
+        )
+        for candidate in ranked
     ]
-    return sorted(shown, key=lambda one: (one.refused, one.cost_minutes, str(one.driver_id)))
+    return sorted(visible, key=lambda candidate: (candidate.refused, candidate.cost_minutes, str(candidate.driver_id)))
 
 
 def last_seen(driver: Driver, before: datetime) -> Place | None:

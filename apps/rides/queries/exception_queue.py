@@ -37,8 +37,8 @@ PAST_ORDERS: Final[Mapping[str, Order]] = {
 class ExceptionFilter:
     """Filters of the queue; "" is no filter.
 
-    `owner`: "mine" or "nobody".  `snoozed`: "" leaves out those that are put aside, "only" keeps them alone, "all"
-    takes both.  `code` and `closed` ("hand", "itself") are of the history.
+    `owner`: "mine" or "nobody".  `snoozed`: "" hides snoozed exceptions, "only" shows nothing else, "all" shows
+    both.  `code` and `closed` ("hand", "itself") apply to the history.
     """
 
     severity: str = ""
@@ -51,7 +51,7 @@ class ExceptionFilter:
 
 
 def queue(
-    asked: ExceptionFilter,
+    filters: ExceptionFilter,
     *,
     by: Principal,
     at: datetime,
@@ -60,27 +60,27 @@ def queue(
     size: int = SIZES[1],
 ) -> KeyPage[RideException]:
     """List unsettled exceptions with their records, in one of `ORDERS`.  One query."""
-    rows = _filtered(RideException.objects.visible_to(by).unsettled(), asked)
-    if asked.owner == "mine":
+    rows = _filtered(RideException.objects.visible_to(by).unsettled(), filters)
+    if filters.owner == "mine":
         rows = rows.filter(owner_id=by.id)
-    elif asked.owner == "nobody":
+    elif filters.owner == "nobody":
         rows = rows.filter(owner__isnull=True)
-    aside = Q(snoozed_until__gt=at)
-    if asked.snoozed != "all":
-        rows = rows.filter(aside) if asked.snoozed == "only" else rows.exclude(aside)
+    is_snoozed = Q(snoozed_until__gt=at)
+    if filters.snoozed != "all":
+        rows = rows.filter(is_snoozed) if filters.snoozed == "only" else rows.exclude(is_snoozed)
     ranked = rows.annotate(rank=_BY_RANK).select_related(*_NAMED)
     return page_by_keys(ranked, ORDERS[sort], after, size=size)
 
 
 def history(
-    asked: ExceptionFilter, *, by: Principal, sort: str = "-closed", after: str = "", size: int = SIZES[1]
+    filters: ExceptionFilter, *, by: Principal, sort: str = "-closed", after: str = "", size: int = SIZES[1]
 ) -> KeyPage[RideException]:
     """List closed exceptions with their records, in one of `PAST_ORDERS`.  One query."""
-    rows = _filtered(RideException.objects.visible_to(by).filter(resolved_at__isnull=False), asked)
-    if asked.code:
-        rows = rows.filter(resolution_code=asked.code)
-    if asked.closed:
-        rows = rows.filter(closed_by_hand=asked.closed == "hand")
+    rows = _filtered(RideException.objects.visible_to(by).filter(resolved_at__isnull=False), filters)
+    if filters.code:
+        rows = rows.filter(resolution_code=filters.code)
+    if filters.closed:
+        rows = rows.filter(closed_by_hand=filters.closed == "hand")
     return page_by_keys(rows.select_related(*_NAMED), PAST_ORDERS[sort], after, size=size)
 
 
@@ -94,6 +94,6 @@ def open_critical(*, by: Principal) -> RideExceptionQuerySet:
     return RideException.objects.visible_to(by).unsettled().filter(severity=ExceptionSeverity.CRITICAL)
 
 
-def _filtered(rows: RideExceptionQuerySet, asked: ExceptionFilter) -> RideExceptionQuerySet:
-    wanted = {"severity": asked.severity, "type": asked.type, "facility_id": asked.facility_id}
-    return rows.filter(**{name: value for name, value in wanted.items() if value})
+def _filtered(rows: RideExceptionQuerySet, filters: ExceptionFilter) -> RideExceptionQuerySet:
+    values = {"severity": filters.severity, "type": filters.type, "facility_id": filters.facility_id}
+    return rows.filter(**{name: value for name, value in values.items() if value})

@@ -10,7 +10,7 @@ from apps.riders.models import Rider
 from apps.riders.rules.disclosure import FIELDS
 from lib.access import Phi, Principal
 
-Found = dict[UUID, dict[str, Any]]
+RecordsById = dict[UUID, dict[str, Any]]
 
 _RIDER = {
     "id": "pk",
@@ -25,20 +25,20 @@ _RIDER = {
 }
 
 
-def riders(ids: Collection[UUID], by: Principal) -> Found:
+def riders(ids: Collection[UUID], by: Principal) -> RecordsById:
     """Return riders inside the caller's data scope, with the fields of the PHI level."""
-    shown = {name: column for name, column in _RIDER.items() if FIELDS.get(name, Phi.FULL) <= by.phi}
-    rows = Rider.objects.visible_to(by).filter(pk__in=ids).values_list(*shown.values())
-    return {values[0]: dict(zip(shown, values, strict=True)) for values in rows}
+    columns = {name: column for name, column in _RIDER.items() if FIELDS.get(name, Phi.FULL) <= by.phi}
+    rows = Rider.objects.visible_to(by).filter(pk__in=ids).values_list(*columns.values())
+    return {values[0]: dict(zip(columns, values, strict=True)) for values in rows}
 
 
-def facilities(ids: Collection[UUID], by: Principal) -> Found:
+def facilities(ids: Collection[UUID], by: Principal) -> RecordsById:
     rows = Facility.objects.visible_to(by).filter(pk__in=ids)
     columns = {"id": "pk", "name": "name", "kind": "kind", "timezone": "timezone", "city": "city", "state": "state"}
     return {values[0]: dict(zip(columns, values, strict=True)) for values in rows.values_list(*columns.values())}
 
 
-def drivers(ids: Collection[UUID], by: Principal) -> Found:
+def drivers(ids: Collection[UUID], by: Principal) -> RecordsById:
     rows = Driver.objects.visible_to(by).filter(pk__in=ids)
     columns = {
         "id": "pk",
@@ -51,7 +51,7 @@ def drivers(ids: Collection[UUID], by: Principal) -> Found:
     return {values[0]: dict(zip(columns, values, strict=True)) for values in rows.values_list(*columns.values())}
 
 
-READERS: Final[dict[str, Callable[[Collection[UUID], Principal], Found]]] = {
+READERS: Final[dict[str, Callable[[Collection[UUID], Principal], RecordsById]]] = {
     "rider": riders,
     "facility": facilities,
     "driver": drivers,

@@ -27,9 +27,9 @@ CARRIED_OVER: Final = dt.timedelta(hours=24)  # open rides of the previous day a
 class FacilityDay:
     """A local day of the facility's zone, `[starts_at, ends_at)`, and its rides by time.
 
-    `exceptions` are the unsettled ones by ride, `told_at` when the estimate that a ride has was told, and `foreseen`
-    when the driver of a ride without one gets there, by all that the driver has to drive.  Rides of other facilities
-    that were read with it may be in them.
+    By ride id: `exceptions` are the unsettled exceptions, `eta_reported_at` is the time when the ETA was recorded, and
+    `predicted_arrivals` the arrivals at pickups without an ETA, predicted from all rides of the driver.  They may
+    also hold rides of other facilities that were read in the same call.
     """
 
     facility: Facility
@@ -37,8 +37,8 @@ class FacilityDay:
     today: dt.date
     rides: list[Ride]
     exceptions: dict[UUID, list[RideException]]
-    told_at: dict[UUID, dt.datetime]
-    foreseen: dict[UUID, dt.datetime]
+    eta_reported_at: dict[UUID, dt.datetime]
+    predicted_arrivals: dict[UUID, dt.datetime]
 
 
 def facilities(by: Principal) -> list[tuple[UUID, str]]:
@@ -53,48 +53,57 @@ def facility_days(
 
     At most five queries, for any number of facilities and rides.  Facilities out of reach are left out.
     """
-    found = list(Facility.objects.visible_to(by).filter(pk__in=facility_ids).order_by("name", "pk"))
-    todays = {one.pk: timing.local_day(at, one.timezone) for one in found}
-    rides = _rides([(one, day or todays[one.pk], todays[one.pk]) for one in found], by=by)
-    exceptions, told_at = _exceptions(rides, by), _told_at(rides)
-    foreseen = foreseen_arrivals([ride for ride in rides if ride.eta_pickup_at is None], at=at)
-    of_each: dict[UUID | None, list[Ride]] = defaultdict(list)
+    facilities = list(Facility.objects.visible_to(by).filter(pk__in=facility_ids).order_by("name", "pk"))
+    todays = {facility.pk: timing.local_day(at, facility.timezone) for facility in facilities}
+    rides = _rides([(facility, day or todays[facility.pk], todays[facility.pk]) for facility in facilities], by=by)
+    exceptions, eta_reported_at = _exceptions(rides, by), _eta_reported_at(rides)
+    predicted_arrivals = foreseen_arrivals([ride for ride in rides if ride.eta_pickup_at is None], at=at)
+    rides_of: dict[UUID | None, list[Ride]] = defaultdict(list)
     for ride in rides:
-        of_each[ride.facility_id].append(ride)
+        rides_of[ride.facility_id].append(ride)
     return [
-        FacilityDay(one, day or todays[one.pk], todays[one.pk], of_each[one.pk], exceptions, told_at, foreseen)
-        for one in found
+        FacilityDay(
+            facility,
+            day or todays[facility.pk],
+            todays[facility.pk],
+            rides_of[facility.pk],
+            exceptions,
+            eta_reported_at,
+            predicted_arrivals,
+        )
+        for facility in facilities
     ]
 
 
-def _rides(wanted: Sequence[tuple[Facility, dt.date, dt.date]], *, by: Principal) -> list[Ride]:
+def _rides(days: Sequence[tuple[Facility, dt.date, dt.date]], *, by: Principal) -> list[Ride]:
     """Return the rides of each facility's day; open rides of the previous day belong to today."""
-    if not wanted:
+    if not days:
         return []
-    of_days = [_of_day(facility, day, with_carried_over=day == today) for facility, day, today in wanted]
-    rows = Ride.objects.visible_to(by).filter(reduce(or_, of_days))
+    day_filters = [_of_day(facility, day, with_carried_over=day == today) for facility, day, today in days]
+    rows = Ride.objects.visible_to(by).filter(reduce(or_, day_filters))
     return list(rows.select_related("rider", "driver", "vehicle").order_by("pickup_at", "pk"))
 
 
 def _of_day(facility: Facility, day: dt.date, *, with_carried_over: bool) -> Q:
     starts_at, ends_at = (
-        opening_hours.local_instant(one, dt.time(), zone=facility.timezone) for one in (day, day + dt.timedelta(days=1))
+        opening_hours.local_instant(date, dt.time(), zone=facility.timezone)
+        for date in (day, day + dt.timedelta(days=1))
     )
-    wanted = Q(pickup_at__gte=starts_at)
+    condition = Q(pickup_at__gte=starts_at)
     if with_carried_over:
-        wanted |= Q(pickup_at__gte=starts_at - CARRIED_OVER, status__in=sorted(OPEN))
-    return wanted & Q(facility=facility, pickup_at__lt=ends_at)
+        condition |= Q(pickup_at__gte=starts_at - CARRIED_OVER, status__in=sorted(OPEN))
+    return condition & Q(facility=facility, pickup_at__lt=ends_at)
 
 
 def _exceptions(rides: Collection[Ride], by: Principal) -> dict[UUID, list[RideException]]:
     rows = RideException.objects.visible_to(by).unsettled().filter(ride__in=[ride.pk for ride in rides])
-    found: dict[UUID, list[RideException]] = defaultdict(list)
+    exceptions: dict[UUID, list[RideException]] = defaultdict(list)
     for row in rows.order_by("opened_at", "pk"):
-        found[cast(UUID, row.ride_id)].append(row)
-    return found
+        exceptions[cast(UUID, row.ride_id)].append(row)
+    return exceptions
 
 
-def _told_at(rides: Collection[Ride]) -> dict[UUID, dt.datetime]:
+def _eta_reported_at(rides: Collection[Ride]) -> dict[UUID, dt.datetime]:
     """Return when each estimate was recorded; later changes below five minutes are not recorded."""
     expected = [ride.pk for ride in rides if ride.eta_pickup_at is not None]
     rows = Event.objects.filter(subject_type="ride", subject_id__in=expected, type="ride.eta_changed")

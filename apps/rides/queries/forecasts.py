@@ -29,20 +29,20 @@ def foreseen_arrivals(rides: Collection[Ride], *, at: dt.datetime) -> dict[UUID,
     One query, and none without drivers.  What else they drive may be out of the caller's reach: nothing but the times
     of these rides is answered.
     """
-    mine = {ride.pk: ride for ride in rides if ride.status in WITH_DRIVER}
-    if not mine:
+    rides_by_id = {ride.pk: ride for ride in rides if ride.status in WITH_DRIVER}
+    if not rides_by_id:
         return {}
     rows = Ride.objects.filter(
-        driver__in={ride.driver_id for ride in mine.values()},
+        driver__in={ride.driver_id for ride in rides_by_id.values()},
         status__in=sorted(WITH_DRIVER),
         pickup_at__gt=at - _STILL_DRIVEN,
-        pickup_at__lte=max(ride.pickup_at for ride in mine.values()),
+        pickup_at__lte=max(ride.pickup_at for ride in rides_by_id.values()),
     ).only(*COLUMNS_OF_ERRANDS, "eta_pickup_at")
     days: dict[UUID | None, list[Leg]] = defaultdict(list)
     legs = [(leg_of(ride, errand_of(ride, at=at)), ride) for ride in rows]
-    for leg, ride in sorted(legs, key=lambda one: (one[0].errand.span.starts_at, str(one[1].pk))):
+    for leg, ride in sorted(legs, key=lambda pair: (pair[0].errand.span.starts_at, str(pair[1].pk))):
         days[ride.driver_id].append(leg)
-    foreseen: dict[UUID, dt.datetime] = {}
+    predicted: dict[UUID, dt.datetime] = {}
     for day in days.values():
-        foreseen |= arrivals(day, at)
-    return {ride_id: when for ride_id, when in foreseen.items() if ride_id in mine}
+        predicted |= arrivals(day, at)
+    return {ride_id: when for ride_id, when in predicted.items() if ride_id in rides_by_id}

@@ -15,14 +15,14 @@ _NAMING: Final = frozenset({"rideId", "rideIds", "endedRideId"})
 
 def in_reach(ride_ids: Iterable[UUID | None], by: Principal) -> set[UUID]:
     """Return the rides inside the caller's data scope.  One query, none without ids."""
-    ids = [one for one in ride_ids if one is not None]
+    ids = [ride_id for ride_id in ride_ids if ride_id is not None]
     return set(Ride.objects.visible_to(by).filter(pk__in=ids).values_list("pk", flat=True)) if ids else set()
 
 
 def out_of_reach(exceptions: Iterable[RideException], by: Principal) -> set[str]:
     """List rides in details outside the caller's data scope.  One query, none without rides."""
-    named = {one for exception in exceptions for one in _named(exception.details)}
-    return named - {str(pk) for pk in in_reach([UUID(one) for one in named], by)}
+    named_ids = {ride_id for exception in exceptions for ride_id in _named(exception.details)}
+    return named_ids - {str(pk) for pk in in_reach([UUID(ride_id) for ride_id in named_ids], by)}
 
 
 def without(details: Any, hidden: Collection[str]) -> Any:

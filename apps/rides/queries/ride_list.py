@@ -232,7 +232,10 @@ class Shape:
             row["outcome"] = {key: text or None for key, text in row["outcome"].items()}
         self._derive(row, facts, at)
         if self.has_external_ids:
-            row["externalIds"] = [{"system": one.system, "value": one.value, "type": one.type} for one in external_ids]
+            row["externalIds"] = [
+                {"system": external_id.system, "value": external_id.value, "type": external_id.type}
+                for external_id in external_ids
+            ]
         if self.to.phi >= Phi.FULL and self.to.dispatcher_notes:
             for name in _JSON & row.keys():
                 row[name] = row[name] and orjson.Fragment(row[name])
@@ -254,14 +257,14 @@ class Shape:
             _instant(facts.arrived_pickup_at),
         )
         late = late_minutes(times, at)
-        found = {
+        values = {
             "isLate": late is not None,
             "lateMinutes": late or 0,
             "releaseState": release_state(times, at).value,
             "originalServiceDate": facts.occurrence_key.split(":")[1] if facts.occurrence_key else None,
             "documentationComplete": facts.status == "completed" and not facts.missing_documents,
         }
-        row.update((name, found[name]) for name in self.derived)
+        row.update((name, values[name]) for name in self.derived)
 
 
 def _instant(text: str | None) -> datetime | None:
@@ -271,9 +274,9 @@ def _instant(text: str | None) -> datetime | None:
 @lru_cache(maxsize=256)
 def shape_for(to: Disclosure, only: tuple[str, ...] | None, sort: str) -> Shape:
     """Build the fields for one kind of caller; `only` are the requested fields, None: all."""
-    wanted = [name for name in ROW if FIELDS.get(name, Phi.NONE) <= to.phi and (only is None or name in only)]
-    names = tuple(name for name in wanted if name in _COLUMNS)
-    groups = {name: tuple(_GROUPS[name]) for name in wanted if name in _GROUPS}
+    fields = [name for name in ROW if FIELDS.get(name, Phi.NONE) <= to.phi and (only is None or name in only)]
+    names = tuple(name for name in fields if name in _COLUMNS)
+    groups = {name: tuple(_GROUPS[name]) for name in fields if name in _GROUPS}
     facts = (
         InstantText(SORTS[sort].removeprefix("-")),
         "pk",
@@ -299,8 +302,8 @@ def shape_for(to: Disclosure, only: tuple[str, ...] | None, sort: str) -> Shape:
         ),
         names=names,
         groups=groups,
-        derived=frozenset(wanted).intersection(_DERIVED),
-        has_external_ids="externalIds" in wanted,
+        derived=frozenset(fields).intersection(_DERIVED),
+        has_external_ids="externalIds" in fields,
         to=to,
     )
 

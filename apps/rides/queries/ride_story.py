@@ -41,8 +41,12 @@ def story(of: Ride, by: Principal) -> Story:
     exceptions = _exceptions(of, by) if by.has_scope(Scope.EXCEPTIONS_READ) else []
     looks = _looks(of) if by.has_scope(Scope.AUDIT_READ) else None
     actors = [entry.actor for entry in timeline]
-    actors += [one.assigned_by for one in assignments]
-    actors += [actor for one in exceptions for actor in (one.opened_by, one.acknowledged_by, one.resolved_by)]
+    actors += [assignment.assigned_by for assignment in assignments]
+    actors += [
+        actor
+        for exception in exceptions
+        for actor in (exception.opened_by, exception.acknowledged_by, exception.resolved_by)
+    ]
     actors += [look.actor for look in looks or ()]
     actors.append(of.ended_by)
     return Story(

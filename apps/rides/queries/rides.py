@@ -34,10 +34,10 @@ def ride(ride_id: UUID, by: Principal) -> Ride:
     Raises:
         NotFound: there is none.
     """
-    found = Ride.objects.visible_to(by).filter(pk=ride_id).first()
-    if found is None:
+    row = Ride.objects.visible_to(by).filter(pk=ride_id).first()
+    if row is None:
         raise NotFound(_("ride"))
-    return found
+    return row
 
 
 def belongings(of: Ride) -> Belongings:
@@ -93,26 +93,34 @@ def timeline(of: Ride) -> list[Entry]:
     """Return the events and milestones of a ride by time.  Two queries."""
     events = Event.objects.filter(subject_type="ride", subject_id=of.pk)
     entries = [
-        Entry("event", one.type, one.occurred_at, one.recorded_at, one.actor, sequence=one.sequence, data=one.data)
-        for one in events.order_by("sequence")
+        Entry(
+            "event",
+            event.type,
+            event.occurred_at,
+            event.recorded_at,
+            event.actor,
+            sequence=event.sequence,
+            data=event.data,
+        )
+        for event in events.order_by("sequence")
     ]
     entries += [
         Entry(
             "milestone",
-            one.type,
-            one.occurred_at,
-            one.recorded_at,
-            one.actor,
-            source=one.source,
-            edited=one.edited,
-            voided=one.voided,
-            lat=one.lat,
-            lng=one.lng,
-            distance_from_stop_meters=one.distance_from_stop_meters,
-            note=one.note,
-            contacted=one.contacted,
+            milestone.type,
+            milestone.occurred_at,
+            milestone.recorded_at,
+            milestone.actor,
+            source=milestone.source,
+            edited=milestone.edited,
+            voided=milestone.voided,
+            lat=milestone.lat,
+            lng=milestone.lng,
+            distance_from_stop_meters=milestone.distance_from_stop_meters,
+            note=milestone.note,
+            contacted=milestone.contacted,
         )
-        for one in Milestone.objects.filter(ride=of)
+        for milestone in Milestone.objects.filter(ride=of)
     ]
     # At the same instant, the milestone comes before its event.
     return sorted(entries, key=lambda entry: (entry.occurred_at, entry.kind != "milestone", entry.sequence or 0))

@@ -140,10 +140,12 @@ def _discharge(draft: RideDraft) -> list[Detail]:
 
 
 def _vehicle(draft: RideDraft, mobility: str) -> list[Detail]:
-    wanted = draft.vehicle_type_requested
+    vehicle_type = draft.vehicle_type_requested
     lying = mobility.startswith("stretcher")
     in_chair = mobility in ("wheelchair", "wheelchair_power", "wheelchair_bariatric", "recliner_chair")
-    if wanted and ((lying and wanted not in CARRIES_STRETCHER) or (in_chair and wanted not in CARRIES_WHEELCHAIR)):
+    if vehicle_type and (
+        (lying and vehicle_type not in CARRIES_STRETCHER) or (in_chair and vehicle_type not in CARRIES_WHEELCHAIR)
+    ):
         return [_invalid("vehicleTypeRequested", _("A vehicle of this type cannot carry the rider's mobility."))]
     return []
 

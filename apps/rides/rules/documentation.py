@@ -42,7 +42,7 @@ def missing_at(stop: str, documentation: LegDocumentation) -> list[str]:
     if documentation.signature_rule in (stop, "both"):
         signers = {signature["signer"] for signature in documentation.signatures if signature["stop"] == stop}
         missing += [
-            f"{stop}_{name}" for name, taken in _SIGNED_BY[documentation.signers].items() if not signers & taken
+            f"{stop}_{name}" for name, accepted in _SIGNED_BY[documentation.signers].items() if not signers & accepted
         ]
     is_read = documentation.has_odometer_start if stop == "pickup" else documentation.has_odometer_end
     if documentation.odometer_required and not is_read:

@@ -220,17 +220,17 @@ def _alone(pair: Pairing) -> Findings:
 
 
 def _conflicts(pair: Pairing) -> Findings:
-    mine = pair.needs.errand
-    others = {errand.ride_id: errand for person in pair.crew for errand in person.errands}
+    this_ride = pair.needs.errand
+    other_rides = {errand.ride_id: errand for person in pair.crew for errand in person.errands}
     if pair.vehicle is not None:
-        others |= {errand.ride_id: errand for errand in pair.vehicle.errands}
-    for other in sorted(others.values(), key=lambda errand: errand.span.starts_at):
-        clash = _clash(mine, other, _who(pair, other))
+        other_rides |= {errand.ride_id: errand for errand in pair.vehicle.errands}
+    for other_ride in sorted(other_rides.values(), key=lambda errand: errand.span.starts_at):
+        clash = _clash(this_ride, other_ride, _busy_person(pair, other_ride))
         if clash:
-            yield clash, other.ride_id
+            yield clash, other_ride.ride_id
     if pair.vehicle is not None:
         for shift in pair.vehicle.shifts:
-            if shift.driver_id != pair.driver.id and shift.span.overlaps(mine.span):
+            if shift.driver_id != pair.driver.id and shift.span.overlaps(this_ride.span):
                 yield _("The vehicle is in another driver's shift at that time."), pair.vehicle.id
 
 
@@ -266,11 +266,11 @@ def _preferences(pair: Pairing) -> Findings:
 def _on_board_too_long(pair: Pairing) -> Findings:
     if pair.vehicle is None:
         return
-    mine = pair.needs.errand
-    for other in pair.vehicle.errands:
-        shared = other.driver_id == pair.driver.id and other.span.overlaps(mine.span)
-        if shared and not _can_share(mine, other):
-            yield _("Sharing the vehicle keeps a rider on board longer than allowed."), other.ride_id
+    this_ride = pair.needs.errand
+    for other_ride in pair.vehicle.errands:
+        shared = other_ride.driver_id == pair.driver.id and other_ride.span.overlaps(this_ride.span)
+        if shared and not _can_share(this_ride, other_ride):
+            yield _("Sharing the vehicle keeps a rider on board longer than allowed."), other_ride.ride_id
 
 
 Check = Callable[[Pairing], Findings]
@@ -310,30 +310,34 @@ def violations(
     ]
 
 
-def _clash(mine: RideSlot, other: RideSlot, who: Template) -> Template | None:
-    """Say why two rides cannot be driven one after the other; None if they can.
+def _clash(this_ride: RideSlot, other_ride: RideSlot, person: Template) -> Template | None:
+    """Return why one person or vehicle cannot serve both rides; None if it can.
 
-    The later one may begin as late as its window ends; where a place is not known, only overlap counts.
+    The later ride may begin as late as the end of its window; without coordinates, only overlap counts.
     """
-    if mine.span.overlaps(other.span):
-        return Message(_("%(person)s has another ride at that time."), {"person": who})
-    first, second = (mine, other) if mine.span.starts_at < other.span.starts_at else (other, mine)
+    if this_ride.span.overlaps(other_ride.span):
+        return Message(_("%(person)s has another ride at that time."), {"person": person})
+    first, second = (
+        (this_ride, other_ride) if this_ride.span.starts_at < other_ride.span.starts_at else (other_ride, this_ride)
+    )
     needed = drive_minutes(first.dropoff, second.pickup)
     if needed is None:
         return None
     spare = (second.latest_pickup_at - first.span.ends_at).total_seconds() / 60
     if needed <= spare:
         return None
-    where = _("from the ride before") if first is other else _("to the ride after")
+    leg_label = _("from the ride before") if first is other_ride else _("to the ride after")
     return Message(
         _("%(person)s needs %(needed)s min %(where)s and has %(spare)s."),
-        {"person": who, "needed": f"{needed:.0f}", "where": where, "spare": f"{spare:.0f}"},
+        {"person": person, "needed": f"{needed:.0f}", "where": leg_label, "spare": f"{spare:.0f}"},
     )
 
 
-def _can_share(mine: RideSlot, other: RideSlot) -> bool:
-    """Say whether some order of the two drop-offs keeps both riders within their limits; unknown places pass."""
-    first, second = (mine, other) if mine.span.starts_at <= other.span.starts_at else (other, mine)
+def _can_share(this_ride: RideSlot, other_ride: RideSlot) -> bool:
+    """Check whether some order of the drop-offs keeps both riders within their limits; true without coordinates."""
+    first, second = (
+        (this_ride, other_ride) if this_ride.span.starts_at <= other_ride.span.starts_at else (other_ride, this_ride)
+    )
     between = drive_minutes(first.pickup, second.pickup)
     direct_1 = drive_minutes(first.pickup, first.dropoff)
     direct_2 = drive_minutes(second.pickup, second.dropoff)
@@ -353,14 +357,14 @@ def _onboard_limit(direct_minutes: float) -> float:
     return max(MAX_ONBOARD_MINUTES, MAX_ONBOARD_FACTOR * direct_minutes)
 
 
-def _duty_with(mine: Span, others: list[Span]) -> timedelta:
-    """Measure the stretch of duty around `mine`: errands less than a rest apart belong together."""
+def _duty_with(mine: Span, spans: list[Span]) -> timedelta:
+    """Return the length of duty around `mine`: rides less than a rest apart belong together."""
     starts_at: datetime = mine.starts_at
     ends_at: datetime = mine.ends_at
-    for span in sorted(others, key=lambda span: span.starts_at, reverse=True):
+    for span in sorted(spans, key=lambda span: span.starts_at, reverse=True):
         if span.starts_at <= starts_at and span.ends_at > starts_at - REST:
             starts_at = span.starts_at
-    for span in sorted(others, key=lambda span: span.starts_at):
+    for span in sorted(spans, key=lambda span: span.starts_at):
         if span.ends_at >= ends_at and span.starts_at < ends_at + REST:
             ends_at = span.ends_at
     return ends_at - starts_at
@@ -374,9 +378,9 @@ def _role(pair: Pairing, person: DriverFacts) -> Template:
     return _("The driver") if person is pair.driver else _("The attendant")
 
 
-def _who(pair: Pairing, other: RideSlot) -> Template:
-    """Name who of the pairing is taken by the other ride."""
-    on_it = {other.driver_id, *other.attendant_ids}
+def _busy_person(pair: Pairing, other_ride: RideSlot) -> Template:
+    """Return the role of the person, or the vehicle, that the other ride occupies."""
+    on_it = {other_ride.driver_id, *other_ride.attendant_ids}
     for person in pair.crew:
         if person.id in on_it:
             return _role(pair, person)

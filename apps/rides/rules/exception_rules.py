@@ -333,8 +333,8 @@ def _discharge_slipped(facts: Facts, terms: Terms) -> _Steps:
 
 def _milestone_gap(facts: Facts, terms: Terms) -> _Steps:
     """Steps for a milestone that was skipped (a later one is reported), and for one that is overdue."""
-    known = (facts.departed_at, facts.arrived_pickup_at, facts.boarded_at, facts.arrived_dropoff_at)
-    gaps = [later for number, later in enumerate(known) if later is not None and None in known[:number]]
+    times = (facts.departed_at, facts.arrived_pickup_at, facts.boarded_at, facts.arrived_dropoff_at)
+    gaps = [time for number, time in enumerate(times) if time is not None and None in times[:number]]
     if gaps:
         return Step(min(gaps), _V.INFO), Step(min(gaps) + STUCK_AFTER, _V.WARNING)
     expected = _next_milestone_at(facts)

@@ -74,7 +74,7 @@ def score(
     needs: RideNeeds,
     driver: DriverFacts,
     vehicle: VehicleFacts | None,
-    way: Approach,
+    route: Approach,
     *,
     shared_rides: int,
     violations: list[Violation],
@@ -82,31 +82,31 @@ def score(
     """Score a candidate.  `shared_rides` counts the completed rides of this driver with this rider."""
     preferred = driver.id in needs.preferred_driver_ids
     too_much = overkill(needs, vehicle) if vehicle is not None else 0
-    cost = MINUTES_IF_UNLOCATED if way.miles is None else way.miles / AVERAGE_MPH * 60
-    if way.free_minutes is not None:
-        cost += max(0.0, TIGHT_MINUTES - way.free_minutes)
+    cost = MINUTES_IF_UNLOCATED if route.miles is None else route.miles / AVERAGE_MPH * 60
+    if route.free_minutes is not None:
+        cost += max(0.0, TIGHT_MINUTES - route.free_minutes)
     cost += too_much * MINUTES_PER_STEP_OF_OVERKILL
     cost -= MINUTES_FOR_PREFERRED if preferred else 0
     cost -= min(shared_rides, MOST_SHARED_RIDES) * MINUTES_PER_SHARED_RIDE
     cost += MINUTES_PER_SOFT_VIOLATION * sum(violation.kind is ViolationKind.SOFT for violation in violations)
-    return Score(round(cost, 1), _in_words(way, vehicle, too_much, preferred=preferred, shared_rides=shared_rides))
+    return Score(round(cost, 1), _in_words(route, vehicle, too_much, preferred=preferred, shared_rides=shared_rides))
 
 
 def _in_words(
-    way: Approach, vehicle: VehicleFacts | None, too_much: int, *, preferred: bool, shared_rides: int
+    route: Approach, vehicle: VehicleFacts | None, too_much: int, *, preferred: bool, shared_rides: int
 ) -> Text:
     words: list[Text] = []
-    if way.free_minutes is None:
+    if route.free_minutes is None:
         words.append(_("no ride before this one"))
-    elif way.free_minutes >= 0:
-        words.append(Message(_("free %(minutes)s min before pickup"), {"minutes": way.free_minutes}))
+    elif route.free_minutes >= 0:
+        words.append(Message(_("free %(minutes)s min before pickup"), {"minutes": route.free_minutes}))
     else:
         words.append(_("on another ride at pickup"))
-    if way.miles is None:
+    if route.miles is None:
         words.append(_("location not known"))
     else:
         words.append(
-            Message(_("%(miles)s mi away from %(place)s"), {"miles": f"{way.miles:.1f}", "place": way.from_what})
+            Message(_("%(miles)s mi away from %(place)s"), {"miles": f"{route.miles:.1f}", "place": route.from_what})
         )
     if shared_rides:
         template = ngettext_lazy("drove this rider %(count)s time", "drove this rider %(count)s times", "count")
