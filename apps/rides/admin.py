@@ -21,7 +21,7 @@ from lib.local_time import local_time
 
 _OF_MILESTONES: Final[Words] = {"type": labels.MOMENTS, "source": labels.SOURCES}
 _OF_EXCEPTIONS: Final[Words] = {
-    "type": {one: advice.title for one, advice in ADVICE.items()},
+    "type": {type_: advice.title for type_, advice in ADVICE.items()},
     "resolution_code": labels.CODES,
 }
 

@@ -135,7 +135,7 @@ def test_ending_can_be_corrected_for_three_days(hours: int, refused: bool) -> No
 
 
 def test_all_failures_are_named_at_once() -> None:
-    given = facts(will_call=True, vehicle_in_service=False, lapsed_credentials=("driver's license",))
+    given = facts(will_call=True, vehicle_in_service=False, invalid_credentials=("driver's license",))
 
     assert [failure.guard for failure in failed(Guard, given)] == [
         Guard.WILL_CALL_RELEASED,

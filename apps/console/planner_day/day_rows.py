@@ -74,7 +74,7 @@ def _row(ride: Ride, found: FacilityDay, levels: ServiceLevels, by: Principal, n
     to = disclosure_of(by)
     deeds = allowed_actions(ride, by)
     standing = found.exceptions.get(ride.pk, [])
-    asking = [one for one in standing if leg_decisions.asks(one)]
+    asking = [one for one in standing if leg_decisions.awaits_decision(one)]
     asks = any(leg_decisions.ANSWER not in one.details for one in asking)
     ends = [ride_labels.place_name(disclosure.stop(stop, to)) for stop in (ride.pickup, ride.dropoff)]
     return {

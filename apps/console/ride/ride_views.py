@@ -100,7 +100,8 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         "back_to": ride_labels.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
         "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if RideAction.ASSIGN in deeds else "",
         **_forms(ride, deeds, own, by),
-        "asked": by.has_scope(Scope.RIDES_WRITE) and any(leg_decisions.asks(one) for one in story.exceptions),
+        "asked": by.has_scope(Scope.RIDES_WRITE)
+        and any(leg_decisions.awaits_decision(one) for one in story.exceptions),
         "answer": AnswerForm(initial={"version": ride.version}, auto_id="answer_%s"),
         **returned,
         "returned": next(iter(returned.values()), None),

@@ -35,13 +35,13 @@ class RideQuery(CountedPageQuery):
     pickup_time_from = fields.Instant(required=False, help_text="At or after.")
     pickup_time_to = fields.Instant(required=False, help_text="Before.")
     updated_since = fields.Instant(required=False, help_text="Do not sync by this alone: see GET /events.")
-    sort = fields.Choice(choices=[(one, one) for one in SORTS], default="pickupTime")
+    sort = fields.Choice(choices=[(name, name) for name in SORTS], default="pickupTime")
     # `fields` on the wire: the name is taken in a serializer.
     only = fields.List(
-        child=fields.Choice(choices=[(one, one) for one in ROW]), required=False, help_text="Only these fields."
+        child=fields.Choice(choices=[(name, name) for name in ROW]), required=False, help_text="Only these fields."
     )
     expand = fields.List(
-        child=fields.Choice(choices=[(one, one) for one in EXPANDABLE]),
+        child=fields.Choice(choices=[(name, name) for name in EXPANDABLE]),
         required=False,
         help_text="Adds the records that rides name; each takes the scope to read it.",
     )

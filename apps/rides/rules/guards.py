@@ -77,7 +77,7 @@ class Facts:
     facility_wait_minutes: int | None
     arrived_at: datetime | None
     contact_attempts: tuple[ContactAttempt, ...] = ()
-    lapsed_credentials: tuple[Template, ...] = ()
+    invalid_credentials: tuple[Template, ...] = ()
     vehicle_in_service: bool = True
     securement_confirmed: bool = False
     proof_missing: tuple[str, ...] = ()  # as `documentation.missing_at` names it
@@ -124,8 +124,8 @@ def _will_call_released(facts: Facts) -> Template | None:
 
 
 def _credentials_valid(facts: Facts) -> Template | None:
-    if facts.lapsed_credentials:
-        return Message(_("Not valid today: %(credentials)s."), {"credentials": facts.lapsed_credentials})
+    if facts.invalid_credentials:
+        return Message(_("Not valid today: %(credentials)s."), {"credentials": facts.invalid_credentials})
     return None
 
 

@@ -121,7 +121,7 @@ def assign(
     if respond_by is not None and not offer:
         raise InvalidInput("respondBy", _("%(field)s goes with offer."), detail_code="not_here")
     crew = locked_crew(driver_id=driver_id, vehicle_id=vehicle_id, attendant_ids=attendant_ids, by=by)
-    current, ride.rider = _present(ride)
+    current, ride.rider = _current_assignment(ride)
     if current is not None and crew.is_on(current):
         return current
     picked_up_at = (
@@ -181,7 +181,7 @@ def detach(ride: Ride, *, reason_code: str, note: str, by: Principal, at: dateti
             reasons=AT_DOOR_UNASSIGN_REASONS,
         )
     was_assigned = ride.status == RideStatus.ASSIGNED
-    former_crew = _left(ride)
+    former_crew = _former_crew(ride)
     _close(ride, Assignment.Status.RELEASED, reason_code, at)
     ride.assignment_id = ride.provider_id = ride.driver_id = ride.vehicle_id = None
     ride.attendant_ids = []
@@ -216,7 +216,7 @@ def attach(
     """
     ride = new.ride
     row = transition_of(ride, action)
-    former_crew = _left(ride)
+    former_crew = _former_crew(ride)
     if current is not None:
         new.sequence = current.sequence + (1 if action is Action.TRANSFER else 0)
         if action is Action.TRANSFER:
@@ -276,7 +276,7 @@ def _checked(handover: Handover, ride: Ride, action: Action, by: Principal, at: 
     return handover
 
 
-def _present(ride: Ride) -> tuple[Assignment | None, Rider]:
+def _current_assignment(ride: Ride) -> tuple[Assignment | None, Rider]:
     """Read the accepted assignment of a locked ride, and the ride's rider.  Two queries."""
     accepted = Assignment.objects.filter(ride=ride, status=Assignment.Status.ACCEPTED).first()
     if accepted is not None:
@@ -343,7 +343,7 @@ def _open_for(ride: Ride, reason: str, number: str, *, by: Principal, at: dateti
     )
 
 
-def _left(ride: Ride) -> Note:
+def _former_crew(ride: Ride) -> Note:
     """Return the event data about the former crew, for their provider."""
     named = {"assignmentId": ride.assignment_id, "driverId": ride.driver_id, "vehicleId": ride.vehicle_id}
     return Note({key: None if value is None else str(value) for key, value in named.items()}, ride.provider_id)

@@ -67,7 +67,7 @@ def facts_of(guards: Sequence[Guard], ride: Ride, report: StatusReport, *, occur
     """Read the facts that these guards need, and no others."""
     owner = ride.facility or ride.pickup_facility
     departs = Guard.CREDENTIALS_VALID in guards or Guard.VEHICLE_IN_SERVICE in guards
-    activation, vehicle_status = _standing(ride) if departs else ("", "")
+    activation, vehicle_status = _crew_statuses(ride) if departs else ("", "")
     accommodation = ride.accommodation
     return Facts(
         at=occurred_at,
@@ -85,7 +85,9 @@ def facts_of(guards: Sequence[Guard], ride: Ride, report: StatusReport, *, occur
         facility_wait_minutes=owner.no_show_wait_minutes if owner else None,
         arrived_at=ride.arrived_pickup_at,
         contact_attempts=_contact_attempts(ride) if Guard.CONTACT_ATTEMPTED in guards else (),
-        lapsed_credentials=_lapsed(ride, activation, occurred_at) if Guard.CREDENTIALS_VALID in guards else (),
+        invalid_credentials=_credential_gaps(ride, activation, occurred_at)
+        if Guard.CREDENTIALS_VALID in guards
+        else (),
         vehicle_in_service=vehicle_status == VehicleStatus.IN_SERVICE if departs else True,
         securement_confirmed=report.securement_confirmed,
         proof_missing=_proof_missing(ride.payer, report) if Guard.PICKUP_PROOF in guards else (),
@@ -100,14 +102,14 @@ def _contact_attempts(ride: Ride) -> tuple[ContactAttempt, ...]:
     return tuple(ContactAttempt(at=row.occurred_at, contacted=row.contacted) for row in rows)
 
 
-def _standing(ride: Ride) -> tuple[str, str]:
+def _crew_statuses(ride: Ride) -> tuple[str, str]:
     """Return activation of the driver and status of the vehicle, "" if there is none."""
     columns = Ride.objects.filter(pk=ride.pk).values_list("driver__activation", "vehicle__status")
     activation, vehicle_status = columns.get()
     return activation or "", vehicle_status or ""
 
 
-def _lapsed(ride: Ride, activation: str, occurred_at: datetime) -> tuple[Template, ...]:
+def _credential_gaps(ride: Ride, activation: str, occurred_at: datetime) -> tuple[Template, ...]:
     """List missing or expired credentials of driver and vehicle on the local day of the transition.  One query."""
     today = occurred_at.astimezone(ZoneInfo(ride.timezone)).date()
     # Rides about to depart have both: `ride_underway_has_driver_and_vehicle`.

@@ -1,6 +1,6 @@
 """Decisions of the planner while a patient has no driver: wait, another mode, or split; each is recorded.
 
-The fourth answer, to cancel, is a cancellation like any other.
+The fourth decision, to cancel, is an ordinary cancellation.
 """
 
 from collections.abc import Iterable
@@ -30,14 +30,14 @@ class Answer(TextChoices):
     SPLIT = "split", _("split the ride")
 
 
-class NothingAsked(DomainError):
+class NoDecisionPending(DomainError):
     """No rider waits for a driver, or the planner has not been notified yet."""
 
     template = _("Nobody waits for an answer about this ride.")
 
 
-def asks(exception: RideException) -> bool:
-    """Check that an exception asks the planner: it is unsettled and escalated beyond dispatch."""
+def awaits_decision(exception: RideException) -> bool:
+    """Check whether the planner has to decide: the exception is unsettled and escalated beyond dispatch."""
     return (
         exception.resolved_at is None
         and exception.type in escalation.TYPES
@@ -62,8 +62,8 @@ def answer(
     Raises:
         NotFound, StaleVersion: see `locked`.
         ScopeMissing: the caller may not book.
-        NothingAsked: as it says.
-        What `amending.amend` raises, for another mode.
+        NothingAsked: no exception waits for a decision.
+        Errors of `editing.edit`, for another mode.
     """
     ride = locked(ride_id, by, expected_version=expected_version)
     if not by.has_scope(Scope.RIDES_WRITE):
@@ -71,13 +71,13 @@ def answer(
     pending = [
         exception
         for exception in RideException.objects.unsettled().filter(ride=ride).select_for_update()
-        if asks(exception)
+        if awaits_decision(exception)
     ]
     if not pending:
-        raise NothingAsked
+        raise NoDecisionPending
     if mobility is not None:
         ride = editing.edit(ride_id=ride.pk, changes={"accommodation": {"mobility": mobility.value}}, by=by, at=at)
-    _keep(pending, answer, at=at)
+    _save_decision(pending, answer, at=at)
     touch(ride, "ride.updated", by=by, at=at, note=Note(data={"changed": [ANSWER], ANSWER: answer.value}))
     audit.record(
         by=by,
@@ -91,7 +91,7 @@ def answer(
     return ride
 
 
-def _keep(pending: Iterable[RideException], answer: Answer, *, at: datetime) -> None:
+def _save_decision(pending: Iterable[RideException], answer: Answer, *, at: datetime) -> None:
     decision = {ANSWER: answer.value, "answeredAt": at.isoformat().replace("+00:00", "Z")}
     for exception in pending:
         exception.details = {**exception.details, **decision}
