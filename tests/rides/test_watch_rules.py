@@ -11,7 +11,7 @@ from apps.rides.rules.exception_rules import (
     Facts,
     Terms,
     evaluate,
-    first_look,
+    first_check_at,
     settles,
 )
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType
@@ -331,7 +331,7 @@ def test_ended_ride_is_not_looked_at_again(status: str) -> None:
     ended = ride(status, dropped_off_at=NOON)
 
     assert evaluate(ended, terms(), NOON + 48 * HOUR) == ({}, None, False, None)
-    assert first_look(ended) is None
+    assert first_check_at(ended) is None
 
 
 def test_cleared_findings_are_resolved_except_persistent_types() -> None:

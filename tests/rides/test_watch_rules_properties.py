@@ -11,8 +11,8 @@ from apps.rides.rules.exception_rules import (
     Facts,
     Terms,
     evaluate,
-    first_look,
-    first_look_of_new,
+    first_check_at,
+    first_check_of_new,
 )
 from apps.rides.rules.exception_types import SEVERITY_RANK
 from apps.rides.rules.lifecycle import OPEN, RideStatus
@@ -97,7 +97,7 @@ def test_nothing_changes_between_two_looks(data: st.DataObject, facts: Facts, at
 @given(st.data(), rides(), moments)
 def test_first_look_comes_before_anything_stands(data: st.DataObject, facts: Facts, at: dt.datetime) -> None:
     by = data.draw(agreed(facts.pickup_at))
-    outlook, first = evaluate(facts, by, at), first_look(facts)
+    outlook, first = evaluate(facts, by, at), first_check_at(facts)
 
     if outlook.findings or outlook.ends_unused:
         assert first is not None
@@ -120,4 +120,4 @@ def test_time_alone_makes_nothing_better(data: st.DataObject, facts: Facts, at: 
 def test_new_ride_of_a_set_is_looked_at_as_any_other(priority: str, waits: bool) -> None:
     facts = will_call(priority=priority) if waits else ride(priority=priority, appointment_at=NOON + HOUR)
 
-    assert first_look_of_new(pickup_at=NOON, will_call=waits, priority=priority) == first_look(facts)
+    assert first_check_of_new(pickup_at=NOON, will_call=waits, priority=priority) == first_check_at(facts)

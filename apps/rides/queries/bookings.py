@@ -50,7 +50,7 @@ def _pickup_at(ride: tuple[datetime, datetime, UUID]) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstLook:
+class BookingRecords:
     """The facilities of a booking, and its locked rider with the current profile."""
 
     facilities: Mapping[UUID, Facility]
@@ -58,15 +58,15 @@ class FirstLook:
     profile: AccommodationProfile | None
 
 
-def first_look(facility_ids: Iterable[UUID], rider_id: UUID | None, by: Principal) -> FirstLook:
+def booking_records(facility_ids: Iterable[UUID], rider_id: UUID | None, by: Principal) -> BookingRecords:
     """Read the records of a booking inside the caller's data scope, and lock its rider.  Up to three queries."""
     facilities_by_id = facilities(facility_ids, by)
     if rider_id is None:
-        return FirstLook(facilities_by_id, None, None)
+        return BookingRecords(facilities_by_id, None, None)
     # Not FOR UPDATE, which would block foreign keys to the rider.
     rider = Rider.objects.visible_to(by).select_for_update(no_key=True).filter(pk=rider_id).first()
     # Read the profile after the lock, so that it cannot change in between.
-    return FirstLook(facilities_by_id, rider, current_profile(rider_id))
+    return BookingRecords(facilities_by_id, rider, current_profile(rider_id))
 
 
 def facilities(ids: Iterable[UUID], by: Principal) -> dict[UUID, Facility]:

@@ -134,13 +134,15 @@ def evaluate(facts: Facts, terms: Terms, at: datetime) -> Outlook:
             since = max(worst.at, facts.status_changed_at) if type_ in _BY_EPISODE else worst.at
             findings[type_] = Finding(worst.severity, level, since, min(future, default=None))
     expires_at, offered_at = _unused_at(facts, terms), _offered_at(facts, terms)
-    # Evaluate no later than `first_look`: the service levels may change between now and then.
-    ahead += [moment for moment in (expires_at, offered_at, first_look(facts)) if moment is not None and moment > at]
+    # Evaluate no later than `first_check_at`: the service levels may change between now and then.
+    ahead += [
+        moment for moment in (expires_at, offered_at, first_check_at(facts)) if moment is not None and moment > at
+    ]
     offered = offered_at if offered_at is not None and offered_at <= at else None
     return Outlook(findings, min(ahead, default=None), expires_at is not None and expires_at <= at, offered)
 
 
-def first_look(facts: Facts) -> datetime | None:
+def first_check_at(facts: Facts) -> datetime | None:
     """Return the earliest instant at which an exception may open under any service levels; None: never.
 
     A lower bound.  An instant in the past means that the ride is due now.
@@ -149,8 +151,8 @@ def first_look(facts: Facts) -> datetime | None:
     return min((step.at for _, rule in _RULES[facts.status] for step in rule(facts, terms)), default=None)
 
 
-def first_look_of_new(*, pickup_at: datetime, will_call: bool, priority: str) -> datetime:
-    """Return `first_look` of a new ride that is scheduled, is no discharge and cannot be late yet.
+def first_check_of_new(*, pickup_at: datetime, will_call: bool, priority: str) -> datetime:
+    """Return `first_check_at` of a new ride that is scheduled, is no discharge and cannot be late yet.
 
     A shortcut for booking in sets, which calls it 250,000 times.
     """

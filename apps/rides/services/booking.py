@@ -108,7 +108,7 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
     """
     require_right(by)
     drafts = [draft] if draft.return_leg is None else [draft, return_draft(draft, draft.return_leg)]
-    records = bookings.first_look(facility_ids(drafts), draft.rider_id, by)
+    records = bookings.booking_records(facility_ids(drafts), draft.rider_id, by)
     if ride_id is not None and Ride.objects.filter(pk=ride_id).exists():
         raise BookedAlready
     owner = _owner(draft, records.facilities, by)

@@ -310,7 +310,7 @@ class _Set:
     def _next_check_at(self, part: PlannedLeg, timed: Mapping[str, Any], new: Mapping[str, Any]) -> datetime | None:
         columns = part.columns
         if new["confirm_by"] is None and timed["discharge"] is None:
-            return exception_rules.first_look_of_new(
+            return exception_rules.first_check_of_new(
                 pickup_at=timed["pickup_at"], will_call=columns["will_call"], priority=columns["priority"]
             )
         return status.watching_of(Ride(**{**legs.columns(part.leg), **timed, **new}), at=self.at)

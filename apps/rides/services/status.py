@@ -234,7 +234,7 @@ def watching_of(ride: Ride, *, at: datetime) -> datetime | None:
     Never too late: `services.exception_monitor` computes the exact instant.  At once if exceptions are open, because
     the change may have settled one.
     """
-    return at if ride.open_exception_count else exception_rules.first_look(monitored_rides.facts_of(ride))
+    return at if ride.open_exception_count else exception_rules.first_check_at(monitored_rides.facts_of(ride))
 
 
 def audit_step(
