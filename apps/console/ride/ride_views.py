@@ -144,8 +144,8 @@ def _shown(ride: Ride, story: ride_story.Story, own: ride_panel.Own, by: Princip
             (leg, ride_labels.status_of(leg), ride_labels.clock(leg.pickup_at, leg.timezone)) for leg in story.legs
         ],
         "looks": None
-        if story.looks is None
-        else [(look, ride_labels.who(look.actor, story.names)) for look in story.looks],
+        if story.audit_entries is None
+        else [(look, ride_labels.who(look.actor, story.names)) for look in story.audit_entries],
         "ending": _ending(ride, story, own) if ride.reason_code else None,
     }
 

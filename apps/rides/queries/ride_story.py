@@ -17,12 +17,12 @@ from apps.rides.rules import disclosure
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 
-MOST_LOOKS: Final = 50  # newest; the audit page has all
+MAX_AUDIT_ENTRIES: Final = 50  # newest; the audit page has all
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """`looks` is None for readers without access to the audit trail; `names` are people's names by actor."""
+    """`audit_entries` is None for readers without access to the audit trail; `names` are people's names by actor."""
 
     timeline: list[Entry]
     assignments: list[Assignment]
@@ -30,7 +30,7 @@ class Story:
     legs: list[Ride]
     contacts: list[Contact]
     doors: pickup_points.Doors
-    looks: list[AuditEntry] | None
+    audit_entries: list[AuditEntry] | None
     names: dict[str, str]
 
 
@@ -39,7 +39,7 @@ def story(of: Ride, by: Principal) -> Story:
     timeline = rides.timeline(of)
     assignments = _assignments(of, by)
     exceptions = _exceptions(of, by) if by.has_scope(Scope.EXCEPTIONS_READ) else []
-    looks = _looks(of) if by.has_scope(Scope.AUDIT_READ) else None
+    audit_entries = _audit_entries(of) if by.has_scope(Scope.AUDIT_READ) else None
     actors = [entry.actor for entry in timeline]
     actors += [assignment.assigned_by for assignment in assignments]
     actors += [
@@ -47,7 +47,7 @@ def story(of: Ride, by: Principal) -> Story:
         for exception in exceptions
         for actor in (exception.opened_by, exception.acknowledged_by, exception.resolved_by)
     ]
-    actors += [look.actor for look in looks or ()]
+    actors += [audit_entry.actor for audit_entry in audit_entries or ()]
     actors.append(of.ended_by)
     return Story(
         timeline=timeline,
@@ -56,7 +56,7 @@ def story(of: Ride, by: Principal) -> Story:
         legs=_legs(of, by),
         contacts=_contacts(of, by),
         doors=doors_of([of], disclosure.disclosure_of(by)),
-        looks=looks,
+        audit_entries=audit_entries,
         names=accounts.names_of(actors),
     )
 
@@ -91,10 +91,10 @@ def _exceptions(of: Ride, by: Principal) -> list[RideException]:
     return list(rows.order_by("opened_at", "id"))
 
 
-def _looks(of: Ride) -> list[AuditEntry]:
+def _audit_entries(of: Ride) -> list[AuditEntry]:
     """The newest audit entries of reading the ride."""
     rows = AuditEntry.objects.filter(subject_type="ride", subject_id=of.pk)
-    return list(rows.order_by("-at", "-id")[:MOST_LOOKS])
+    return list(rows.order_by("-at", "-id")[:MAX_AUDIT_ENTRIES])
 
 
 def _legs(of: Ride, by: Principal) -> list[Ride]:
