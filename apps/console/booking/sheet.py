@@ -115,7 +115,7 @@ def _line(number: int, record: Mapping[str, str], desk: Desk) -> SheetRow:
         except DomainError as refusal:
             form.refuse(refusal)
         else:
-            if not preview.beside:
+            if not preview.overlapping_ids:
                 return SheetRow(number, record, rider.pk, name, form.draft(), [])
             form.add_error(None, _("The rider has a ride at this time."))
     return SheetRow(number, record, rider.pk, name, None, _problems(form))

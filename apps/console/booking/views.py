@@ -33,7 +33,7 @@ from apps.console.templatetags.moments import distance
 from apps.riders.rules import rider_status
 from apps.rides.queries import availability, bookings
 from apps.rides.queries import booking_drafts as draft_queries
-from apps.rides.rules.booking_rules import IN_WORDS, Question
+from apps.rides.rules.booking_rules import QUESTION_TEXTS, Question
 from apps.rides.services import booking, booking_drafts
 from lib.clocks import clock
 from lib.errors import DomainError
@@ -212,8 +212,8 @@ def _summary(form: BookingForm) -> BookingSummary:
             errors = [str(error) for field_errors in form.errors.values() for error in field_errors]
         else:
             promise, vehicles = _promise(preview, form), _vehicles(preview)
-            review_reasons = [str(IN_WORDS[reason]) for reason in preview.questions]
-            errors = [_("The rider has a ride at this time.")] if preview.beside else []
+            review_reasons = [str(QUESTION_TEXTS[reason]) for reason in preview.questions]
+            errors = [_("The rider has a ride at this time.")] if preview.overlapping_ids else []
     return BookingSummary(_echo(form), texts, promise, vehicles, review_reasons, errors)
 
 
@@ -257,7 +257,9 @@ def _add_messages(request: HttpRequest, booked: booking.Booked) -> None:
     message = _("The ride is booked.") if booked.return_ride is None else _("The ride and the way back are booked.")
     messages.success(request, _with_link(message, ride.pk))
     legs = [ride, *([booked.return_ride] if booked.return_ride else [])]
-    review_reasons = dict.fromkeys(str(IN_WORDS[Question(reason)]) for leg in legs for reason in leg.review_reasons)
+    review_reasons = dict.fromkeys(
+        str(QUESTION_TEXTS[Question(reason)]) for leg in legs for reason in leg.review_reasons
+    )
     if review_reasons:
         messages.warning(request, " ".join([_("A dispatcher has to confirm it."), *review_reasons]))
 

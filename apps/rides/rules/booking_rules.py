@@ -35,7 +35,7 @@ class Question(StrEnum):
     AUTHORIZATION_EXPIRED = "authorization_expired"
 
 
-IN_WORDS: Final[Mapping[Question, Template]] = {
+QUESTION_TEXTS: Final[Mapping[Question, Template]] = {
     Question.FACILITY_REVIEW: _("The facility looks at every booking."),
     Question.LEAD_TIME: _("The pickup is nearer than the facility's lead time."),
     Question.SERVICE_AREA: _("A stop lies outside the service area."),

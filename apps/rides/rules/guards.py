@@ -30,11 +30,11 @@ SECURED: Final = frozenset(
         Mobility.STRETCHER_BARIATRIC,
     }
 )
-_ITEM_IN_WORDS: Final = {
+_ITEM_TEXTS: Final = {
     "orderSigned": _("the discharge order is not signed"),
     "oxygenDelivered": _("oxygen has not been delivered"),
 }
-_PROOF_IN_WORDS: Final = {
+_PROOF_TEXTS: Final = {
     "odometer_start": _("odometer"),
     "pickup_signature": _("signature"),
     "pickup_signature_driver": _("signature of the driver"),
@@ -144,7 +144,7 @@ def _discharge_checklist(facts: Facts) -> Template | None:
     if facts.service_type != "hospital_discharge" or facts.ready_at is not None:
         return None
     held_back = held_back_by(facts.discharge_checklist, oxygen_uses=facts.oxygen_uses)
-    open_items = [_ITEM_IN_WORDS[item] for item in held_back]
+    open_items = [_ITEM_TEXTS[item] for item in held_back]
     return Message(_("Checklist: %(items)s."), {"items": all_of(open_items)}) if open_items else None
 
 
@@ -155,7 +155,7 @@ def _securement_confirmed(facts: Facts) -> Template | None:
 
 
 def _pickup_proof(facts: Facts) -> Template | None:
-    missing = [text for name, text in _PROOF_IN_WORDS.items() if name in facts.proof_missing]
+    missing = [text for name, text in _PROOF_TEXTS.items() if name in facts.proof_missing]
     return Message(_("The payer wants at the pickup: %(proof)s."), {"proof": missing}) if missing else None
 
 

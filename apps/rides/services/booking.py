@@ -476,7 +476,7 @@ class BookingPreview:
     window: timing.Window
     promised_by: datetime | None
     questions: tuple[Question, ...]
-    beside: tuple[UUID, ...]
+    overlapping_ids: tuple[UUID, ...]
 
 
 def preview(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> BookingPreview:
@@ -504,7 +504,7 @@ def preview(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> B
         window=timing.Window(columns["window_starts_at"], columns["window_ends_at"]),
         promised_by=columns["promised_pickup_by"],
         questions=tuple(booking_rules.review_reasons(legs.facts_of(leg, columns, at=at))),
-        beside=tuple(overlapping_ids),
+        overlapping_ids=tuple(overlapping_ids),
     )
 
 

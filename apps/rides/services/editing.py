@@ -566,7 +566,7 @@ def _questions(before: Ride, after: Ride, leg: Leg, *, at: datetime) -> list[Det
         Detail(
             field="pickupTime" if question in _OF_TIME else place,
             code=question.value,
-            message=booking_rules.IN_WORDS[question],
+            message=booking_rules.QUESTION_TEXTS[question],
             also={"kind": ViolationKind.SOFT.value},
         )
         for question in new_questions

@@ -246,7 +246,7 @@ class _Set:
     at: datetime
     trips: list[dict[str, Any]] = field(default_factory=list)
     rides: list[dict[str, Any]] = field(default_factory=list)
-    beside: dict[UUID, list[UUID]] = field(default_factory=dict)  # overlapping rides, by new ride with an exception
+    overlapping_ids: dict[UUID, list[UUID]] = field(default_factory=dict)  # by new ride with an exception
 
     def take(self, rider: Rider, parts: Sequence[_Part], agenda: Agenda) -> tuple[UUID, ...] | Refused:
         """Add the rows of a day, or return its refusal."""
@@ -270,7 +270,7 @@ class _Set:
             self.rides.append(ride)
             agenda.add(time.pickup_at, time.pickup_at + part.takes, ride["id"])
             if overlapping_ids or _is_late(part, timed):
-                self.beside[ride["id"]] = overlapping_ids
+                self.overlapping_ids[ride["id"]] = overlapping_ids
             ride_ids.append(ride["id"])
         return tuple(ride_ids)
 
@@ -319,9 +319,9 @@ class _Set:
         copy_rows(Trip, self.trips)
         copy_rows(Ride, self.rides)
         status.record_all_created(self.rides, by=self.by, at=self.at)
-        if self.beside:
-            for ride in Ride.objects.filter(pk__in=self.beside).order_by("pk"):
-                overlapping_ids = self.beside[ride.pk]
+        if self.overlapping_ids:
+            for ride in Ride.objects.filter(pk__in=self.overlapping_ids).order_by("pk"):
+                overlapping_ids = self.overlapping_ids[ride.pk]
                 booking.open_duplicate(ride, overlapping_ids, detected_by="booking", by=self.by, at=self.at)
                 arrival_times.check_appointment(ride, detected_by="booking", by=self.by, at=self.at)
 
