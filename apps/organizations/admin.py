@@ -101,11 +101,11 @@ class FacilityAdmin(ZonedAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Show opening hours as text to people who cannot change them."""
-        shown = super().get_fieldsets(request, obj)
+        fieldsets = super().get_fieldsets(request, obj)
         if not self.has_change_permission(request, obj):
-            for _title, options in shown:
+            for _title, options in fieldsets:
                 options["fields"] = ["hours_in_words" if name == "hours" else name for name in options["fields"]]
-        return shown
+        return fieldsets
 
     def record_event(self, request: HttpRequest, row: Facility) -> None:
         services.record_event(row, by=self.site.principal_of(request), at=timezone.now())

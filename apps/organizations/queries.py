@@ -40,11 +40,11 @@ def external_ids_of(subject_type: SubjectType, subject_ids: Collection[UUID]) ->
 
     One query.
     """
-    found: dict[UUID, list[ExternalId]] = defaultdict(list)
+    by_subject: dict[UUID, list[ExternalId]] = defaultdict(list)
     rows = ExternalId.objects.filter(subject_type=subject_type, subject_id__in=subject_ids)
     for row in rows.order_by("system", "value"):
-        found[row.subject_id].append(row)
-    return {subject_id: found[subject_id] for subject_id in subject_ids}
+        by_subject[row.subject_id].append(row)
+    return {subject_id: by_subject[subject_id] for subject_id in subject_ids}
 
 
 def subject_of(subject_type: SubjectType, *, system: str, value: str) -> UUID | None:
@@ -70,8 +70,8 @@ def subjects_of(subject_type: SubjectType, names: Collection[tuple[str, str]]) -
         system__in={system for system, _ in names},
         value__in={value for _, value in names},
     )
-    wanted = set(names)
-    return {pk for pk, *name in rows.values_list("subject_id", "system", "value") if tuple(name) in wanted}
+    pairs = set(names)
+    return {pk for pk, *name in rows.values_list("subject_id", "system", "value") if tuple(name) in pairs}
 
 
 def place_of(facility: Facility) -> stops.Stop:
@@ -100,7 +100,7 @@ class StopUnusable(DomainError):
         super().__init__(details[0].text, details=details)
 
 
-def settled_stop(given: Mapping[str, Any], *, by: Principal, path: str) -> stops.Stop:
+def validated_stop(data: Mapping[str, Any], *, by: Principal, path: str) -> stops.Stop:
     """Normalize a stop, fill in the address of its facility, and check that it can be located.
 
     `path` is the position of the stop in the request.  One query if it names a facility, two with an entrance.
@@ -108,7 +108,7 @@ def settled_stop(given: Mapping[str, Any], *, by: Principal, path: str) -> stops
     Raises:
         StopUnusable: it has no location, its facility is outside the data scope, or its entrance is not the facility's.
     """
-    stop = stops.normal(given)
+    stop = stops.normal(data)
     if stop["facilityId"] is not None:
         facility = Facility.objects.visible_to(by).filter(pk=stop["facilityId"]).first()
         if facility is None:
@@ -117,8 +117,8 @@ def settled_stop(given: Mapping[str, Any], *, by: Principal, path: str) -> stops
         if stop["entranceId"] is not None and not doors.filter(pk=stop["entranceId"]).exists():
             raise StopUnusable([_unknown(f"{path}.entranceId", _("%(field)s must be an entrance of the facility."))])
         stop = stops.at_facility(stop, place_of(facility))
-    if found := stops.problems(stop, path=path):
-        raise StopUnusable(found)
+    if problems := stops.problems(stop, path=path):
+        raise StopUnusable(problems)
     return stop
 
 

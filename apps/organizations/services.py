@@ -114,8 +114,8 @@ def amend_facility(
         raise NotFound(_("facility"))
     if expected_version is not None and expected_version != facility.version:
         raise StaleVersion(facility.version)
-    wanted = _columns(changes, kind_before=facility.kind)
-    columns = {name: value for name, value in wanted.items() if getattr(facility, name) != value}
+    new_values = _columns(changes, kind_before=facility.kind)
+    columns = {name: value for name, value in new_values.items() if getattr(facility, name) != value}
     for name, value in columns.items():
         setattr(facility, name, value)
     _check(facility)
@@ -157,10 +157,10 @@ def replace_external_ids(
     *,
     subject_type: SubjectType,
     subject_id: UUID,
-    wanted: Sequence[Mapping[str, Any]],
+    external_ids: Sequence[Mapping[str, Any]],
     in_reach: Callable[[UUID], bool],
 ) -> bool:
-    """Replace the external ids of a record by `wanted` (`system`, `value`, `type` each); return whether they changed.
+    """Replace the external ids (`system`, `value`, `type` each) of a record; return whether they changed.
 
     Runs in the caller's transaction, with the record's row locked.  `in_reach` returns whether the caller may learn
     which record has an id already.  One query if nothing changes.
@@ -169,21 +169,23 @@ def replace_external_ids(
         ExternalIdTaken: another record of the kind has one of the ids.
         InvalidInput: an id is listed twice.
     """
-    names = [(one["system"], one["value"]) for one in wanted]
+    names = [(external_id["system"], external_id["value"]) for external_id in external_ids]
     for position, name in enumerate(names):
         if name in names[:position]:
             raise InvalidInput(f"externalIds[{position}]", _("%(field)s is given twice."), detail_code="repeated")
-    held = {
+    existing = {
         (row.system, row.value, row.type): row
         for row in queries.external_ids_of(subject_type, [subject_id])[subject_id]
     }
-    asked = {(one["system"], one["value"], one.get("type", "")) for one in wanted}
-    if asked == set(held):
+    requested = {
+        (external_id["system"], external_id["value"], external_id.get("type", "")) for external_id in external_ids
+    }
+    if requested == set(existing):
         return False
-    ExternalId.objects.filter(pk__in=[row.pk for key, row in held.items() if key not in asked]).delete()
-    for position, one in enumerate(wanted):
-        key = (one["system"], one["value"], one.get("type", ""))
-        if key not in held:
+    ExternalId.objects.filter(pk__in=[row.pk for key, row in existing.items() if key not in requested]).delete()
+    for position, external_id in enumerate(external_ids):
+        key = (external_id["system"], external_id["value"], external_id.get("type", ""))
+        if key not in existing:
             _claim(subject_type, subject_id, key, position, in_reach)
     return True
 
@@ -230,8 +232,8 @@ def _check(facility: Facility) -> None:
         raise InvalidInput(
             "address.lat", _("%(field)s goes with %(other)s: give both or neither."), other=FieldName("lng")
         )
-    if wrong := opening_hours.repeated_days(facility.hours):
-        raise InvalidInput(f"hours[{wrong[0]}]", _("%(field)s names a day twice, or overlaps another period."))
+    if positions := opening_hours.repeated_days(facility.hours):
+        raise InvalidInput(f"hours[{positions[0]}]", _("%(field)s names a day twice, or overlaps another period."))
     policy_id = facility.escalation_policy_id
     if policy_id is not None and not EscalationPolicy.objects.filter(pk=policy_id).exists():
         raise InvalidInput(
@@ -249,76 +251,78 @@ def _replace_parts(facility: Facility, draft: Mapping[str, Any], by: Principal) 
     if "external_ids" in draft and replace_external_ids(
         subject_type=SubjectType.FACILITY,
         subject_id=facility.pk,
-        wanted=draft["external_ids"],
+        external_ids=draft["external_ids"],
         in_reach=lambda pk: Facility.objects.visible_to(by).filter(pk=pk).exists(),
     ):
         changed.add("external_ids")
     return changed
 
 
-def _replace_entrances(facility: Facility, wanted: Sequence[Mapping[str, Any]]) -> bool:
-    names = [one["name"] for one in wanted]
-    for position, one in enumerate(wanted):
-        if one["name"] in names[:position]:
+def _replace_entrances(facility: Facility, entrances: Sequence[Mapping[str, Any]]) -> bool:
+    names = [entrance["name"] for entrance in entrances]
+    for position, entrance in enumerate(entrances):
+        if entrance["name"] in names[:position]:
             raise InvalidInput(
                 f"entrances[{position}].name",
                 _("%(field)s is the name of another entrance too."),
                 detail_code="repeated",
             )
-        if (one.get("lat") is None) != (one.get("lng") is None):
+        if (entrance.get("lat") is None) != (entrance.get("lng") is None):
             raise InvalidInput(
                 f"entrances[{position}].lat",
                 _("%(field)s goes with %(other)s: give both or neither."),
                 other=FieldName("lng"),
             )
-    held = {entrance.pk: entrance for entrance in Entrance.objects.filter(facility=facility)}
-    id_of_name = {entrance.name: entrance.pk for entrance in held.values()}
-    claimed = {one["id"] for one in wanted if one.get("id")}
+    existing = {entrance.pk: entrance for entrance in Entrance.objects.filter(facility=facility)}
+    id_of_name = {entrance.name: entrance.pk for entrance in existing.values()}
+    claimed = {entrance["id"] for entrance in entrances if entrance.get("id")}
     rows = []
-    for one in wanted:
-        same_name = id_of_name.get(one["name"])
-        known = one.get("id") or (same_name if same_name not in claimed else None)
-        rows.append(Entrance(**{**one, "id": known or uuid7(), "facility": facility}))
-    return _replace_rows(Entrance, held, rows, given=claimed, path="entrances")
+    for entrance in entrances:
+        same_name = id_of_name.get(entrance["name"])
+        entrance_id = entrance.get("id") or (same_name if same_name not in claimed else None)
+        rows.append(Entrance(**{**entrance, "id": entrance_id or uuid7(), "facility": facility}))
+    return _replace_rows(Entrance, existing, rows, given_ids=claimed, path="entrances")
 
 
-def _replace_contacts(facility: Facility, wanted: Sequence[Mapping[str, Any]]) -> bool:
-    for position, one in enumerate(wanted):
-        if not stops.is_e164(one["phone"]):
+def _replace_contacts(facility: Facility, contacts: Sequence[Mapping[str, Any]]) -> bool:
+    for position, contact in enumerate(contacts):
+        if not stops.is_e164(contact["phone"]):
             raise InvalidInput(
                 f"contacts[{position}].phone",
                 _("%(field)s must be a phone number in E.164 form, such as +13125550140."),
             )
-    held = {contact.pk: contact for contact in Contact.objects.filter(facility=facility)}
-    rows = [Contact(**{**one, "id": one.get("id") or uuid7(), "facility": facility}) for one in wanted]
-    return _replace_rows(Contact, held, rows, given={one["id"] for one in wanted if one.get("id")}, path="contacts")
+    existing = {contact.pk: contact for contact in Contact.objects.filter(facility=facility)}
+    rows = [Contact(**{**contact, "id": contact.get("id") or uuid7(), "facility": facility}) for contact in contacts]
+    return _replace_rows(
+        Contact, existing, rows, given_ids={contact["id"] for contact in contacts if contact.get("id")}, path="contacts"
+    )
 
 
 def _replace_rows(
-    model: type[_Part], held: Mapping[UUID, _Part], rows: Sequence[_Part], *, given: set[UUID], path: str
+    model: type[_Part], existing: Mapping[UUID, _Part], rows: Sequence[_Part], *, given_ids: set[UUID], path: str
 ) -> bool:
-    """Replace the rows `held` by `rows`; return whether they differ.
+    """Replace the rows `existing` by `rows`; return whether they differ.
 
     Changed rows are deleted and inserted again with the same ids, so that two rows may swap a unique name.
 
     Raises:
-        InvalidInput: an id in `given` is not one of the facility's, or is listed twice.
+        InvalidInput: an id in `given_ids` is not one of the facility's, or is listed twice.
     """
     seen: set[UUID] = set()
     for position, row in enumerate(rows):
-        if row.pk in seen or (row.pk in given and row.pk not in held):
+        if row.pk in seen or (row.pk in given_ids and row.pk not in existing):
             raise InvalidInput(
                 f"{path}[{position}].id",
                 _("%(field)s must be the id of one the facility has, given once."),
                 detail_code="unknown",
             )
         seen.add(row.pk)
-    same = {row.pk for row in rows if row.pk in held and _values(row) == _values(held[row.pk])}
-    gone, new = held.keys() - same, [row for row in rows if row.pk not in same]
-    if not gone and not new:
+    unchanged = {row.pk for row in rows if row.pk in existing and _values(row) == _values(existing[row.pk])}
+    removed, added = existing.keys() - unchanged, [row for row in rows if row.pk not in unchanged]
+    if not removed and not added:
         return False
-    model._default_manager.filter(pk__in=gone).delete()
-    model._default_manager.bulk_create(new)
+    model._default_manager.filter(pk__in=removed).delete()
+    model._default_manager.bulk_create(added)
     return True
 
 

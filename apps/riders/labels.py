@@ -44,25 +44,25 @@ def may_name(by: Principal) -> bool:
     return by.phi >= Phi.LIMITED and by.has_scope(Scope.RIDERS_READ)
 
 
-def mobility_said(mobility: str) -> str:
+def mobility_label(mobility: str) -> str:
     return capfirst(str(Mobility(mobility).label))
 
 
-def needs_said(
-    needs: Mapping[str, Any], way_back: str | None, companions: Mapping[str, Any], by: Principal
+def need_labels(
+    needs: Mapping[str, Any], return_mobility: str | None, companions: Mapping[str, Any], by: Principal
 ) -> list[str]:
     """Return the rider's mobility and, for readers with PHI level FULL, companions and other needs, as texts.
 
-    `needs` is a complete accommodation; `way_back` is the mobility on the return trip, None without a return trip.
+    `needs` is a complete accommodation; `return_mobility` is None without a return trip.
     """
-    said = [mobility_said(needs["mobility"])]
-    if way_back is not None and way_back != needs["mobility"]:
-        said.append(_("back: %(mobility)s") % {"mobility": mobility_said(way_back)})
+    texts = [mobility_label(needs["mobility"])]
+    if return_mobility is not None and return_mobility != needs["mobility"]:
+        texts.append(_("back: %(mobility)s") % {"mobility": mobility_label(return_mobility)})
     if by.phi < Phi.FULL:
-        return said
+        return texts
     along = sum(int(companions.get(key) or 0) for key in ("escorts", "attendantsProvided", "children"))
     if along:
-        said.append(ngettext("%(count)s companion", "%(count)s companions", along) % {"count": along})
+        texts.append(ngettext("%(count)s companion", "%(count)s companions", along) % {"count": along})
     flags = (
         (companions.get("serviceAnimal") or needs["serviceAnimal"], _("service animal")),
         (needs["oxygen"]["uses"], _("oxygen")),
@@ -70,4 +70,4 @@ def needs_said(
         (needs["stairs"]["secondPerson"], _("second person")),
         (needs["precautions"] != Precautions.NONE, _("infection precautions")),
     )
-    return said + [word for flag, word in flags if flag]
+    return texts + [word for flag, word in flags if flag]

@@ -50,14 +50,14 @@ def riders(*, by: Principal, statuses: Collection[str] | None = None, facility_i
     if statuses is not None:
         rows = rows.filter(status__in=statuses)
     if facility_id is not None:
-        here = Facility.objects.visible_to(by).filter(pk=facility_id)
-        rows = rows.filter(pk__in=RiderFacility.objects.filter(facility__in=here).values("rider_id"))
+        facilities = Facility.objects.visible_to(by).filter(pk=facility_id)
+        rows = rows.filter(pk__in=RiderFacility.objects.filter(facility__in=facilities).values("rider_id"))
     return rows
 
 
-def records(found: Sequence[Rider], *, by: Principal) -> list[RiderRecord]:
+def records(riders: Sequence[Rider], *, by: Principal) -> list[RiderRecord]:
     """Return the records of these riders, in the same order.  Three queries for any number of riders."""
-    ids = [rider.pk for rider in found]
+    ids = [rider.pk for rider in riders]
     profiles = {row.rider_id: row for row in AccommodationProfile.objects.filter(rider_id__in=ids, current=True)}
     facilities = facility_ids_of(ids, by=by)
     names = organizations.external_ids_of(SubjectType.RIDER, ids)
@@ -68,7 +68,7 @@ def records(found: Sequence[Rider], *, by: Principal) -> list[RiderRecord]:
             facility_ids=tuple(facilities[rider.pk]),
             external_ids=tuple(names[rider.pk]),
         )
-        for rider in found
+        for rider in riders
     ]
 
 
@@ -82,10 +82,10 @@ def facility_ids_of(rider_ids: Sequence[UUID], *, by: Principal) -> dict[UUID, l
     rows = RiderFacility.objects.filter(rider_id__in=rider_ids)
     if by.facility_ids is not None:
         rows = rows.filter(facility_id__in=by.facility_ids)
-    found: dict[UUID, list[UUID]] = defaultdict(list)
+    by_rider: dict[UUID, list[UUID]] = defaultdict(list)
     for rider_id, facility_id in rows.order_by("facility_id").values_list("rider_id", "facility_id"):
-        found[rider_id].append(facility_id)
-    return {rider_id: found[rider_id] for rider_id in rider_ids}
+        by_rider[rider_id].append(facility_id)
+    return {rider_id: by_rider[rider_id] for rider_id in rider_ids}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ def policy_standings(rider_ids: Collection[UUID], *, by: Principal, at: datetime
         .annotate(against=Count("rides", filter=counts & Q(rides__fault="rider") & ~in_time))
         .values_list("pk", "ended", "against")
     )
-    found = {rider_id: PolicyStanding(rides, faults) for rider_id, rides, faults in rows}
-    return {rider_id: found.get(rider_id, PolicyStanding()) for rider_id in rider_ids}
+    by_rider = {rider_id: PolicyStanding(rides, faults) for rider_id, rides, faults in rows}
+    return {rider_id: by_rider.get(rider_id, PolicyStanding()) for rider_id in rider_ids}
 
 
 def rides_to_decide(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
@@ -155,24 +155,24 @@ def search(criteria: Mapping[str, Any], *, by: Principal) -> RiderQuerySet:
     case-insensitive. external_id: `{"system", "value"}`. called: an external id of any system. phone: one of the
     rider's own, E.164. medicaid_id and member_id: the whole id. date_of_birth: the day.
     """
-    found = riders(by=by)
+    matches = riders(by=by)
     if name := criteria.get("name"):
-        found = found.alias(
+        matches = matches.alias(
             last=Lower("last_name"), first=Lower("first_name"), preferred=Lower("preferred_name")
         ).filter(_named(name))
-    if known := criteria.get("external_id"):
-        subject = organizations.subject_of(SubjectType.RIDER, system=known["system"], value=known["value"])
-        found = found.none() if subject is None else found.filter(pk=subject)
+    if external_id := criteria.get("external_id"):
+        subject = organizations.subject_of(SubjectType.RIDER, system=external_id["system"], value=external_id["value"])
+        matches = matches.none() if subject is None else matches.filter(pk=subject)
     if called := criteria.get("called"):
-        found = found.filter(pk__in=organizations.subjects_called(SubjectType.RIDER, called))
+        matches = matches.filter(pk__in=organizations.subjects_called(SubjectType.RIDER, called))
     if phone := criteria.get("phone"):
-        found = found.filter(phones__contains=[{"number": phone}])
+        matches = matches.filter(phones__contains=[{"number": phone}])
     for code in ("medicaid_id", "member_id"):
         if text := criteria.get(code):
-            found = found.filter(**{f"{code}_index": index_of(code, text)})
+            matches = matches.filter(**{f"{code}_index": index_of(code, text)})
     if born := criteria.get("date_of_birth"):
-        found = found.filter(date_of_birth=born)
-    return found
+        matches = matches.filter(date_of_birth=born)
+    return matches
 
 
 def possible_duplicates(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
@@ -180,16 +180,16 @@ def possible_duplicates(rider: Rider, *, by: Principal) -> tuple[UUID, ...]:
 
     A hint for a person to check, never a match.  At most ten, newest first.
     """
-    same = Q(pk__isnull=True)  # matches no rider
+    duplicate = Q(pk__isnull=True)  # matches no rider
     if rider.date_of_birth is not None:
-        same |= Q(
+        duplicate |= Q(
             last=Lower(Value(rider.last_name)),
             first=Lower(Value(rider.first_name)),
             date_of_birth=rider.date_of_birth,
         )
     if rider.medicaid_id_index is not None:
-        same |= Q(medicaid_id_index=rider.medicaid_id_index)
-    alike = riders(by=by).alias(last=Lower("last_name"), first=Lower("first_name")).filter(same)
+        duplicate |= Q(medicaid_id_index=rider.medicaid_id_index)
+    alike = riders(by=by).alias(last=Lower("last_name"), first=Lower("first_name")).filter(duplicate)
     return tuple(alike.exclude(pk=rider.pk).order_by("-pk").values_list("pk", flat=True)[:DUPLICATES_SHOWN])
 
 
@@ -206,19 +206,19 @@ def _named(name: str) -> Q:
         words = name.split()
         splits = [(" ".join(words[:cut]), " ".join(words[cut:])) for cut in range(len(words) + 1)]
         splits += [(last, first) for first, last in splits[1:-1]]
-    found = Q(pk__isnull=True)  # matches no rider, for text without a name, such as a comma
+    condition = Q(pk__isnull=True)  # matches no rider, for text without a name, such as a comma
     for first, last in splits:
         if first or last:
-            found |= _begins(first, last)
-    return found
+            condition |= _begins(first, last)
+    return condition
 
 
 def _begins(first: str, last: str) -> Q:
     """Return a condition on both prefixes; either may be ""."""
-    asked = Q()
+    condition = Q()
     if last:
-        asked &= Q(last__startswith=Lower(Value(last)))
+        condition &= Q(last__startswith=Lower(Value(last)))
     if first:
-        given = Lower(Value(first))
-        asked &= Q(first__startswith=given) | Q(preferred__startswith=given)
-    return asked
+        first_name = Lower(Value(first))
+        condition &= Q(first__startswith=first_name) | Q(preferred__startswith=first_name)
+    return condition

@@ -122,17 +122,17 @@ def match_or_register(*, draft: Mapping[str, Any], facility_id: UUID | None, by:
         SeveralRiders: the external ids belong to more than one rider.
         All errors of `register`.
     """
-    known = [
-        organizations.subject_of(SubjectType.RIDER, system=one["system"], value=one["value"])
-        for one in draft.get("external_ids") or []
+    rider_ids = [
+        organizations.subject_of(SubjectType.RIDER, system=external_id["system"], value=external_id["value"])
+        for external_id in draft.get("external_ids") or []
     ]
-    found = list(Rider.objects.visible_to(by).filter(pk__in=[pk for pk in known if pk]).order_by("pk"))
-    if len(found) > 1:
-        raise SeveralRiders([rider.pk for rider in found])
-    if not found:
-        here = {} if facility_id is None or draft.get("facility_ids") else {"facility_ids": [facility_id]}
-        return register(draft={**draft, **here}, by=by, at=at).rider
-    rider = _locked(found[0].pk, None, by=by)
+    riders = list(Rider.objects.visible_to(by).filter(pk__in=[pk for pk in rider_ids if pk]).order_by("pk"))
+    if len(riders) > 1:
+        raise SeveralRiders([rider.pk for rider in riders])
+    if not riders:
+        facility = {} if facility_id is None or draft.get("facility_ids") else {"facility_ids": [facility_id]}
+        return register(draft={**draft, **facility}, by=by, at=at).rider
+    rider = _locked(riders[0].pk, None, by=by)
     if facility_id is not None and RiderFacility.objects.get_or_create(rider=rider, facility_id=facility_id)[1]:
         _record_change(rider, ["facility_ids"], action="riders.amend", by=by)
     return rider
@@ -144,9 +144,9 @@ def lock_named(rider_ids: Iterable[UUID], names: Iterable[Mapping[str, Any]], *,
     For services that change several riders.  `names` are external ids (`system` and `value`); unknown ids and names are
     ignored.  Two queries, one without names.
     """
-    pairs = [(one["system"], one["value"]) for one in names]
-    known = organizations.subjects_of(SubjectType.RIDER, pairs) if pairs else set()
-    rows = Rider.objects.visible_to(by).filter(pk__in={*rider_ids, *known}).order_by("pk")
+    pairs = [(name["system"], name["value"]) for name in names]
+    named_ids = organizations.subjects_of(SubjectType.RIDER, pairs) if pairs else set()
+    rows = Rider.objects.visible_to(by).filter(pk__in={*rider_ids, *named_ids}).order_by("pk")
     list(rows.select_for_update(of=("self",), no_key=True).values_list("pk"))
 
 
@@ -261,10 +261,10 @@ def _columns(rider: Rider, draft: Mapping[str, Any], *, by: Principal) -> dict[s
             columns[name] = columns[name] or ""
     if columns.get("home_address") is not None:
         merged = stops.merged(rider.home_address or {}, columns["home_address"])
-        columns["home_address"] = organizations.settled_stop(merged, by=by, path="homeAddress")
+        columns["home_address"] = organizations.validated_stop(merged, by=by, path="homeAddress")
     if "saved_places" in columns:
         columns["saved_places"] = [
-            organizations.settled_stop(stop, by=by, path=f"savedPlaces[{position}]")
+            organizations.validated_stop(stop, by=by, path=f"savedPlaces[{position}]")
             for position, stop in enumerate(columns["saved_places"])
         ]
     for name in _DRIVERS:
@@ -306,7 +306,7 @@ def _record_change(rider: Rider, changed: list[str], *, action: str, by: Princip
     columns = [name for name in changed if name not in (*_BESIDE_COLUMNS, _NEEDS)]
     for name in _SEALED:
         if name in columns:
-            columns = [one for one in columns if one != name] + [f"{name}_encrypted", f"{name}_index"]
+            columns = [column for column in columns if column != name] + [f"{name}_encrypted", f"{name}_index"]
     rider.version += 1
     rider.save(update_fields=[*columns, "version", "updated_at"])
     audit.record(
@@ -319,36 +319,36 @@ def _record_change(rider: Rider, changed: list[str], *, action: str, by: Princip
     )
 
 
-def _facility_ids(wanted: Iterable[UUID] | None, *, before: frozenset[UUID], by: Principal) -> frozenset[UUID]:
+def _facility_ids(facility_ids: Iterable[UUID] | None, *, before: frozenset[UUID], by: Principal) -> frozenset[UUID]:
     """Return the facilities of a rider after the change.
 
     Raises:
         InvalidInput: one does not exist in the data scope, or the caller could no longer see the rider.
     """
-    if wanted is None:
+    if facility_ids is None:
         return before | (by.facility_ids or frozenset())
-    asked = frozenset(wanted)
-    known = frozenset(Facility.objects.visible_to(by).filter(pk__in=asked).values_list("pk", flat=True))
-    if known != asked:
+    requested = frozenset(facility_ids)
+    visible = frozenset(Facility.objects.visible_to(by).filter(pk__in=requested).values_list("pk", flat=True))
+    if visible != requested:
         raise InvalidInput("facilityIds", _("%(field)s must be facilities that exist."), detail_code="unknown")
     if by.facility_ids is None:
-        return asked
-    if not asked:
+        return requested
+    if not requested:
         raise InvalidInput("facilityIds", _("%(field)s must keep one of your facilities."))
-    return asked | (before - by.facility_ids)
+    return requested | (before - by.facility_ids)
 
 
 def _set_facilities(rider: Rider, facility_ids: frozenset[UUID]) -> None:
     rows = RiderFacility.objects.filter(rider=rider)
     rows.exclude(facility_id__in=facility_ids).delete()
-    held = set(rows.values_list("facility_id", flat=True))
+    existing = set(rows.values_list("facility_id", flat=True))
     RiderFacility.objects.bulk_create(
-        RiderFacility(rider=rider, facility_id=facility_id) for facility_id in sorted(facility_ids - held)
+        RiderFacility(rider=rider, facility_id=facility_id) for facility_id in sorted(facility_ids - existing)
     )
 
 
-def _set_external_ids(rider: Rider, wanted: Iterable[Mapping[str, Any]], *, by: Principal) -> bool:
-    names = list(wanted)
+def _set_external_ids(rider: Rider, external_ids: Iterable[Mapping[str, Any]], *, by: Principal) -> bool:
+    names = list(external_ids)
     for position, name in enumerate(names):
         if proper := _SEALED_TYPES.get(name.get("type", "")):
             field = f"externalIds[{position}].type"
@@ -358,15 +358,15 @@ def _set_external_ids(rider: Rider, wanted: Iterable[Mapping[str, Any]], *, by: 
     return organization_services.replace_external_ids(
         subject_type=SubjectType.RIDER,
         subject_id=rider.pk,
-        wanted=names,
+        external_ids=names,
         in_reach=lambda pk: Rider.objects.visible_to(by).filter(pk=pk).exists(),
     )
 
 
-def _needs(given: Mapping[str, Any]) -> accommodation.Shape:
-    shape = accommodation.complete(given)
-    if found := accommodation.problems(shape):
-        raise NeedsContradictory(found)
+def _needs(needs: Mapping[str, Any]) -> accommodation.Shape:
+    shape = accommodation.complete(needs)
+    if problems := accommodation.problems(shape):
+        raise NeedsContradictory(problems)
     return shape
 
 

@@ -254,7 +254,7 @@ def test_same_external_id_may_name_records_of_two_kinds() -> None:
     services.create_facility(draft={**DRAFT, "external_ids": [EPIC]}, by=system(), at=NOW)
 
     changed = services.replace_external_ids(
-        subject_type=SubjectType.VEHICLE, subject_id=subject, wanted=[EPIC], in_reach=lambda pk: True
+        subject_type=SubjectType.VEHICLE, subject_id=subject, external_ids=[EPIC], in_reach=lambda pk: True
     )
 
     assert changed
@@ -265,7 +265,7 @@ def test_same_external_id_may_name_records_of_two_kinds() -> None:
 def test_external_ids_are_replaced_as_a_set_and_type_matters() -> None:
     def replace(*wanted: dict[str, str]) -> bool:
         return services.replace_external_ids(
-            subject_type=SubjectType.DRIVER, subject_id=uuid.UUID(int=7), wanted=wanted, in_reach=lambda pk: True
+            subject_type=SubjectType.DRIVER, subject_id=uuid.UUID(int=7), external_ids=wanted, in_reach=lambda pk: True
         )
 
     other = {"system": "b", "value": "1"}

@@ -22,7 +22,7 @@ def test_accommodation_has_the_same_keys_in_out_and_in_the_rules() -> None:
 
 
 def test_levels_see_what_the_table_says() -> None:
-    none, limited, full = (disclosure.shown(phi) for phi in Phi)
+    none, limited, full = (disclosure.visible_fields(phi) for phi in Phi)
 
     assert none == {"id", "status", "mobility", "facilityIds", "version", "createdAt", "updatedAt"}
     assert limited - none == {

@@ -74,6 +74,6 @@ def test_driver_is_not_hired_with_riders_that_are_not_there(supervisor: Principa
     given = {**PERSON, "phone": "+13125550122", "excluded_rider_ids": [NOBODY]}
 
     with pytest.raises(FieldRefused):
-        drivers.hire(provider_id=provider.pk, given=given, by=supervisor, at=now)
+        drivers.hire(provider_id=provider.pk, fields=given, by=supervisor, at=now)
 
     assert not Driver.objects.exists()

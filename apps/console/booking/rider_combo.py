@@ -16,7 +16,7 @@ from django.db.models.functions import Concat, Lower
 from apps.audit.views import record_read
 from apps.console.booking.place_fields import line_of
 from apps.riders import queries as riders
-from apps.riders.labels import mobility_said, needs_said, whole_name
+from apps.riders.labels import mobility_label, need_labels, whole_name
 from apps.riders.models import Rider
 from apps.riders.queries import RiderRecord
 from lib.access import Principal
@@ -78,13 +78,13 @@ def options(rider_ids: Sequence[UUID], *, by: Principal) -> list[Option]:
 
 def option_of(record: RiderRecord, by: Principal) -> Option:
     """Return a rider as an option, with birth date, id and mobility."""
-    return _option(record, [mobility_said(record.needs["mobility"])], by)
+    return _option(record, [mobility_label(record.needs["mobility"])], by)
 
 
 def card_of(record: RiderRecord, by: Principal) -> Option:
     """Return the chosen rider, with all needs and the home address."""
     home = record.rider.home_address
-    return _option(record, [*needs_said(record.needs, None, {}, by), *([line_of(home)] if home else [])], by)
+    return _option(record, [*need_labels(record.needs, None, {}, by), *([line_of(home)] if home else [])], by)
 
 
 def _option(record: RiderRecord, facts: Sequence[str], by: Principal) -> Option:

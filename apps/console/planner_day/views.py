@@ -20,7 +20,7 @@ from apps.audit.views import record_read
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.planner_day import day_rows
 from apps.console.ride.ride_forms import Overridable, Versioned
-from apps.riders.labels import mobility_said
+from apps.riders.labels import mobility_label
 from apps.rides.queries import facility_day
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
@@ -74,7 +74,7 @@ def day_print(request: HttpRequest) -> HttpResponse:
         # Canceled rides need no preparation.
         rows = [row for row in rows if row["ride"].status != RideStatus.CANCELLED]
         rows.sort(key=lambda row: (row["ride"].pickup_at, row["ride"].pk))
-        group["rows"] = [row | {"mobility": mobility_said(row["ride"].accommodation["mobility"])} for row in rows]
+        group["rows"] = [row | {"mobility": mobility_label(row["ride"].accommodation["mobility"])} for row in rows]
     return _rendered(request, "rides/day_print.html", context)
 
 

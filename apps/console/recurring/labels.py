@@ -99,7 +99,7 @@ APPLIES: Final[Mapping[str, Text]] = {
     CalendarShift.AppliesTo.TTS: gettext_lazy("Those of Tuesday, Thursday, Saturday"),
     CalendarShift.AppliesTo.SELECTED: gettext_lazy("Single standing orders"),
 }
-needs_said: Final = rider_labels.needs_said
+need_labels: Final = rider_labels.need_labels
 # Reasons why no ride could be booked, by error code.
 REFUSAL_REASONS: Final[Mapping[str, Text]] = {
     Code.RIDER_NOT_BOOKABLE.name: gettext_lazy("The rider's record does not allow bookings."),
@@ -189,7 +189,7 @@ def needs_of(visit: Visit, by: Principal) -> list[str]:
     """List the rider's mobility and, if the reader may see them, other needs and companions."""
     outbound, back = visit.legs.get(Leg.OUTBOUND), visit.legs.get(Leg.RETURN)
     needs = (outbound or visit.legs[Leg.RETURN]).needs
-    return needs_said(needs, back.needs["mobility"] if back else None, visit.companions, by)
+    return need_labels(needs, back.needs["mobility"] if back else None, visit.companions, by)
 
 
 def badges_of(view: OccurrenceView) -> list[Badge]:

@@ -24,7 +24,7 @@ from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.calendar import LegStatus, OccurrenceView, calendar
 from apps.recurring.rules.recurrence import ChangeType, OccurrenceStatus
-from apps.riders.labels import needs_said, rider_name
+from apps.riders.labels import need_labels, rider_name
 from apps.riders.rules import accommodation
 from apps.rides.queries import bookings
 from apps.rides.rules import timing
@@ -120,7 +120,7 @@ def _terms_rows(order: StandingOrder, rows: Sequence[Terms], by: Principal) -> l
                 "row": row,
                 "days": labels.pattern_of(row),
                 "return_mode": labels.RETURNS[row.return_mode],
-                "needs": ", ".join(needs_said(needs, return_mobility, row.companions, by)),
+                "needs": ", ".join(need_labels(needs, return_mobility, row.companions, by)),
                 "pickup": line_of(row.pickup),
                 "dropoff": line_of(row.dropoff),
                 "return_dropoff": line_of(row.return_dropoff) if row.return_dropoff else "",

@@ -87,7 +87,7 @@ def needs(ride: Ride, to: Disclosure, by: Principal) -> list[str]:
     """
     seen = disclosure.accommodation(ride.accommodation, to)
     companions = ride.companions if to.phi >= Phi.FULL else {}
-    said = rider_labels.needs_said(seen, None, companions, by)
+    said = rider_labels.need_labels(seen, None, companions, by)
     if to.phi < Phi.FULL:
         return said
     said.append(str(AssistLevel(seen["assistLevel"]).label))

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from apps.dispatch import labels
 from apps.dispatch.queries.board import DriverRow
 from apps.dispatch.services import run_sheet
-from apps.riders.labels import needs_said, whole_name
+from apps.riders.labels import need_labels, whole_name
 from apps.rides import pickup_points
 from apps.rides.labels import driver_name
 from apps.rides.models import Ride
@@ -54,7 +54,7 @@ def sheets(day: dt.date, rows: Iterable[DriverRow], rides: Mapping[UUID, Sequenc
 
     File names contain the vehicle but no person's name: they can be read without the passphrase.
     """
-    named = sorted(rows, key=lambda one: (one.driver.last_name, one.driver.first_name, str(one.driver.pk)))
+    named = sorted(rows, key=lambda row: (row.driver.last_name, row.driver.first_name, str(row.driver.pk)))
     with_rides = [row for row in named if rides.get(row.driver.pk)]
     for number, row in enumerate(with_rides, 1):
         unit = slugify(row.unit)
@@ -62,14 +62,14 @@ def sheets(day: dt.date, rows: Iterable[DriverRow], rides: Mapping[UUID, Sequenc
         yield Sheet(file, day, row, rides[row.driver.pk])
 
 
-def contents(found: Iterable[Sheet], by: Principal, zone: ZoneInfo) -> Iterator[Sequence[object]]:
+def contents(run_sheets: Iterable[Sheet], by: Principal, zone: ZoneInfo) -> Iterator[Sequence[object]]:
     """Yield a header and one row per sheet, with its driver and its first and last pickup."""
     yield _("File"), _("Day"), _("Driver"), _("Phone"), _("Vehicle"), _("Rides"), _("First pickup"), _("Last pickup")
-    for one in found:
-        first, last = one.rides[0].pickup_at, one.rides[-1].pickup_at
-        driver = one.row.driver
+    for sheet in run_sheets:
+        first, last = sheet.rides[0].pickup_at, sheet.rides[-1].pickup_at
+        driver = sheet.row.driver
         clocks = [_local(moment, zone) for moment in (first, last)]
-        yield one.file, one.day, driver_name(driver, by), driver.phone, one.row.unit, len(one.rides), *clocks
+        yield sheet.file, sheet.day, driver_name(driver, by), driver.phone, sheet.row.unit, len(sheet.rides), *clocks
 
 
 def table(rides: Iterable[Ride], by: Principal, doors: pickup_points.Doors) -> Iterator[Sequence[object]]:
@@ -93,7 +93,7 @@ def table(rides: Iterable[Ride], by: Principal, doors: pickup_points.Doors) -> I
             _("yes") if ride.will_call and ride.ready_at is None else "",
             whole_name(rider, by),
             " ".join(phone["number"] for phone in rider.phones),
-            ", ".join(needs_said(ride.accommodation, None, ride.companions, by)),
+            ", ".join(need_labels(ride.accommodation, None, ride.companions, by)),
             labels.service(ride),
             "; ".join(run_sheet.stop_lines(ride, "pickup", doors, sees)),
             "; ".join(run_sheet.stop_lines(ride, "dropoff", doors, sees)),

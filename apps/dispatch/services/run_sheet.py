@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from apps.dispatch import labels
 from apps.dispatch.queries.board import DriverRow
-from apps.riders.labels import needs_said, whole_name
+from apps.riders.labels import need_labels, whole_name
 from apps.rides import pickup_points
 from apps.rides.labels import driver_name
 from apps.rides.models import Ride
@@ -75,7 +75,7 @@ def _row(ride: Ride, reader: Reader) -> dict[str, Any]:
         "will_call": ride.will_call and ride.ready_at is None,
         "name": whole_name(ride.rider, by),
         "phones": [phone["number"] for phone in ride.rider.phones] if full else [],
-        "needs": needs_said(disclosure.accommodation(ride.accommodation, sees), None, ride.companions, by),
+        "needs": need_labels(disclosure.accommodation(ride.accommodation, sees), None, ride.companions, by),
         "service": labels.service(ride),
         "stops": [
             (_("From"), stop_lines(ride, "pickup", reader.doors, sees)),

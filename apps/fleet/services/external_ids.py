@@ -12,17 +12,17 @@ from lib.access import Principal
 EXTERNAL_IDS: Final = "external_ids"  # replaced as a whole: [{"system", "value", "type"}]
 
 
-def replace_external_ids(owner: Driver | Vehicle, given: Mapping[str, Any], by: Principal) -> bool:
-    """Replace the external ids of a locked record by the list in `given`, if any; return whether they changed.
+def replace_external_ids(owner: Driver | Vehicle, fields: Mapping[str, Any], by: Principal) -> bool:
+    """Replace the external ids of a locked record by the list in `fields`, if any; return whether they changed.
 
     Raises:
         ExternalIdTaken: another driver, or vehicle, has one of them.
         InvalidInput: an id is listed twice.
     """
-    if EXTERNAL_IDS not in given:
+    if EXTERNAL_IDS not in fields:
         return False
     kind = type(owner)
-    wanted: Sequence[Mapping[str, Any]] = given[EXTERNAL_IDS]
+    external_ids: Sequence[Mapping[str, Any]] = fields[EXTERNAL_IDS]
 
     def in_reach(holder_id: UUID) -> bool:
         return kind.objects.visible_to(by).filter(pk=holder_id).exists()
@@ -30,6 +30,6 @@ def replace_external_ids(owner: Driver | Vehicle, given: Mapping[str, Any], by: 
     return organizations.replace_external_ids(
         subject_type=SubjectType.DRIVER if kind is Driver else SubjectType.VEHICLE,
         subject_id=owner.pk,
-        wanted=wanted,
+        external_ids=external_ids,
         in_reach=in_reach,
     )

@@ -200,8 +200,8 @@ class FacilityOut(Out):
 
     @extend_schema_field(ExternalIdOut(many=True))
     def get_external_ids(self, facility: Facility) -> list[dict[str, Any]]:
-        known: dict[UUID, list[ExternalId]] = self.context["external_ids"]
-        return list(ExternalIdOut(known[facility.pk], many=True).data)
+        by_facility: dict[UUID, list[ExternalId]] = self.context["external_ids"]
+        return list(ExternalIdOut(by_facility[facility.pk], many=True).data)
 
     class Meta:
         model = Facility

@@ -40,8 +40,8 @@ class FacilityViewSet(ApiViewSet):
     shown: list[UUID]
 
     def get_serializer_context(self) -> dict[str, Any]:
-        known = queries.external_ids_of(SubjectType.FACILITY, self.shown) if hasattr(self, "shown") else {}
-        return {**super().get_serializer_context(), "external_ids": known}
+        external_ids = queries.external_ids_of(SubjectType.FACILITY, self.shown) if hasattr(self, "shown") else {}
+        return {**super().get_serializer_context(), "external_ids": external_ids}
 
     def list(self, request: Request) -> Response:
         """List the facilities within reach, by name."""

@@ -29,17 +29,17 @@ def after_open_time(hours: Hours, length: dt.timedelta, *, zone: str, since: dt.
 
     None if its hours are unknown, or if it is open for less than that within a week.
     """
-    counted_to, left = since.astimezone(dt.UTC), length
+    counted_to, remaining = since.astimezone(dt.UTC), length
     first = since.astimezone(ZoneInfo(zone)).date() - dt.timedelta(days=1)  # includes a night that began the day before
     for day in (first + dt.timedelta(days=number) for number in range(9)):
         periods = [period for period in hours if DAYS[day.weekday()] in period["days"]]
-        for period in sorted(periods, key=lambda one: str(one["opens"])):
+        for period in sorted(periods, key=lambda opening: str(opening["opens"])):
             opens = local_instant(day, dt.time.fromisoformat(period["opens"]), zone=zone)
             begins, ends = max(opens, counted_to), _closing_of(period, on=day, zone=zone)
-            if begins + left <= ends:
-                return begins + left
+            if begins + remaining <= ends:
+                return begins + remaining
             if begins < ends:
-                counted_to, left = ends, left - (ends - begins)
+                counted_to, remaining = ends, remaining - (ends - begins)
     return None
 
 
@@ -58,17 +58,19 @@ def repeated_days(hours: Hours) -> list[int]:
     Compares only periods that open on the same day: the end of a night may overlap the next day's period.
     """
     seen: dict[str, list[tuple[str, str]]] = {day: [] for day in DAYS}
-    wrong = []
+    positions = []
     for position, period in enumerate(hours):
         # "99:99" sorts after every clock time: such a period ends after midnight.
         begins, ends = period["opens"], period["closes"] if period["closes"] > period["opens"] else "99:99"
         days = list(period["days"])
-        overlaps = any(begins < other_end and other < ends for day in days for other, other_end in seen[day])
+        overlaps = any(
+            begins < other_end and other_begin < ends for day in days for other_begin, other_end in seen[day]
+        )
         if overlaps or len(set(days)) != len(days):
-            wrong.append(position)
+            positions.append(position)
         for day in days:
             seen[day].append((begins, ends))
-    return wrong
+    return positions
 
 
 def _closing_of(period: Mapping[str, Any], *, on: dt.date, zone: str) -> dt.datetime:
@@ -82,7 +84,7 @@ def in_words(hours: Hours) -> str:
 
 
 def _span(days: Sequence[str]) -> str:
-    found = sorted(DAYS.index(day) for day in days)
-    names = [DAYS[number].capitalize() for number in found]
-    in_a_row = len(found) > 2 and found[-1] - found[0] == len(found) - 1
+    numbers = sorted(DAYS.index(day) for day in days)
+    names = [DAYS[number].capitalize() for number in numbers]
+    in_a_row = len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1
     return f"{names[0]} to {names[-1]}" if in_a_row else ", ".join(names)

@@ -80,21 +80,21 @@ def coordinate(degrees: Decimal | float | None) -> float | None:
     return None if degrees is None else round(float(degrees), COORDINATE_DECIMALS)
 
 
-def normal(given: Mapping[str, Any]) -> Stop:
+def normal(data: Mapping[str, Any]) -> Stop:
     """Normalize a stop: every key present, ids as text, coordinates rounded, no access code.
 
     Null means the default; unknown keys are dropped (the serializer has refused them before).
     """
-    stop = _filled(_EMPTY, given)
+    stop = _filled(_EMPTY, data)
     stop |= {key: coordinate(stop[key]) for key in ("lat", "lng")}
     stop |= {key: None if stop[key] is None else str(stop[key]) for key in ("facilityId", "entranceId")}
     stop["contact"] = None if stop["contact"] is None else _filled(_EMPTY_CONTACT, stop["contact"])
     return stop
 
 
-def access_code(given: Mapping[str, Any]) -> str:
+def access_code(data: Mapping[str, Any]) -> str:
     """Return the access code of a stop in a request, which `normal` leaves out; "" if there is none."""
-    return str(given.get(ACCESS_CODE) or "")
+    return str(data.get(ACCESS_CODE) or "")
 
 
 def at_facility(stop: Mapping[str, Any], place: Mapping[str, Any]) -> Stop:
@@ -105,8 +105,8 @@ def at_facility(stop: Mapping[str, Any], place: Mapping[str, Any]) -> Stop:
     """
     if stop["addressLine1"]:
         return dict(stop)
-    kept = {"name": stop["name"] or place["name"]}
-    return {**stop, **{key: place[key] for key in _ADDRESS_OF_FACILITY}, **kept}
+    own_name = {"name": stop["name"] or place["name"]}
+    return {**stop, **{key: place[key] for key in _ADDRESS_OF_FACILITY}, **own_name}
 
 
 def merged(stop: Mapping[str, Any], changes: Mapping[str, Any]) -> Stop:
@@ -115,15 +115,15 @@ def merged(stop: Mapping[str, Any], changes: Mapping[str, Any]) -> Stop:
     Details of the old place are reset unless the changes bring their own: coordinates and entrance if any part of the
     address changes, and the whole address if the facility changes.
     """
-    known = dict(stop)
-    moved = {key for key in _PLACE if key in changes and changes[key] != known.get(key)}
+    changed_stop = dict(stop)
+    moved = {key for key in _PLACE if key in changes and changes[key] != changed_stop.get(key)}
     if moved:
         stale = ("lat", "lng", "entranceId", *(_ADDRESS_OF_FACILITY if "facilityId" in moved else ()))
-        known |= dict.fromkeys(stale)
+        changed_stop |= dict.fromkeys(stale)
     contact = changes.get("contact")
     if contact is not None:
-        contact = {**(known.get("contact") or {}), **contact}
-    return {**known, **changes, **({"contact": contact} if "contact" in changes else {})}
+        contact = {**(changed_stop.get("contact") or {}), **contact}
+    return {**changed_stop, **changes, **({"contact": contact} if "contact" in changes else {})}
 
 
 def problems(stop: Mapping[str, Any], *, path: str) -> list[Detail]:
@@ -131,9 +131,9 @@ def problems(stop: Mapping[str, Any], *, path: str) -> list[Detail]:
 
     Call it after `at_facility`, so that a stop at a facility needs no address of its own.
     """
-    found: list[tuple[str, str, Template]] = []
+    violations: list[tuple[str, str, Template]] = []
     if not stop["addressLine1"] and (stop["lat"] is None or stop["lng"] is None):
-        found.append(
+        violations.append(
             (
                 "addressLine1",
                 "required",
@@ -141,21 +141,25 @@ def problems(stop: Mapping[str, Any], *, path: str) -> list[Detail]:
             )
         )
     elif stop["addressLine1"] and not stop["city"]:
-        found.append(("city", "required", _("%(field)s is required with an address.")))
-    for one, other in (("lat", "lng"), ("lng", "lat")):
-        if stop[one] is None and stop[other] is not None:
-            found.append(
-                (one, "required", Message(_("%(field)s goes with %(other)s: give both or neither."), {"other": other}))
+        violations.append(("city", "required", _("%(field)s is required with an address.")))
+    for name, partner in (("lat", "lng"), ("lng", "lat")):
+        if stop[name] is None and stop[partner] is not None:
+            violations.append(
+                (
+                    name,
+                    "required",
+                    Message(_("%(field)s goes with %(other)s: give both or neither."), {"other": partner}),
+                )
             )
     if stop["entranceId"] is not None and stop["facilityId"] is None:
-        found.append(("entranceId", "invalid", _("%(field)s needs the facilityId of its facility.")))
+        violations.append(("entranceId", "invalid", _("%(field)s needs the facilityId of its facility.")))
     contact = stop["contact"]
     if contact is not None and contact["phone"] and not is_e164(contact["phone"]):
-        found.append(
+        violations.append(
             ("contact.phone", "invalid", _("%(field)s must be a phone number in E.164 form, such as +13125550140."))
         )
-    return [Detail(field=f"{path}.{field}", code=code, message=message) for field, code, message in found]
+    return [Detail(field=f"{path}.{field}", code=code, message=message) for field, code, message in violations]
 
 
-def _filled(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Stop:
-    return {key: default if given.get(key) is None else given[key] for key, default in defaults.items()}
+def _filled(defaults: Mapping[str, Any], data: Mapping[str, Any]) -> Stop:
+    return {key: default if data.get(key) is None else data[key] for key, default in defaults.items()}

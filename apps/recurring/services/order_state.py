@@ -106,7 +106,7 @@ def set_external_ids(order: StandingOrder, external_ids: Sequence[Mapping[str, s
     return organizations.replace_external_ids(
         subject_type=SubjectType.STANDING_ORDER,
         subject_id=order.pk,
-        wanted=external_ids,
+        external_ids=external_ids,
         in_reach=lambda order_id: StandingOrder.objects.visible_to(by).filter(pk=order_id).exists(),
     )
 

@@ -95,12 +95,12 @@ class RiderOut(OutShape):
     updated_at = fields.Instant(source="rider.updated_at")
 
     def get_fields(self) -> dict[str, Any]:
-        shown = disclosure.shown(self.context.get("phi", Phi.FULL))
-        wanted = self.context.get("wanted")
+        visible = disclosure.visible_fields(self.context.get("phi", Phi.FULL))
+        requested = self.context.get("requested")
         return {
             name: field
             for name, field in super().get_fields().items()
-            if name not in disclosure.FIELDS or (name in shown and (wanted is None or name in wanted))
+            if name not in disclosure.FIELDS or (name in visible and (requested is None or name in requested))
         }
 
     @extend_schema_field(fields.Choice(choices=Mobility.choices))
@@ -142,10 +142,10 @@ class RiderChangedOut(RiderOut):
         return [str(ride_id) for ride_id in self.context["rides_to_decide"] or ()]
 
     def to_representation(self, instance: RiderRecord) -> dict[str, Any]:
-        shown = super().to_representation(instance)
+        data = super().to_representation(instance)
         if self.context["rides_to_decide"] is None:
-            shown.pop("ridesToDecide")
-        return shown
+            data.pop("ridesToDecide")
+        return data
 
 
 class RegisteredOut(RiderOut):

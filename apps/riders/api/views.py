@@ -81,7 +81,7 @@ class RiderViewSet(AuditedReads, ApiViewSet):
         return {
             **super().get_serializer_context(),
             "phi": by.phi if by else Phi.FULL,  # the document shows everything
-            "wanted": getattr(self, "query", {}).get("fields_", disclosure.UNASKED if by else None),
+            "requested": getattr(self, "query", {}).get("fields_", disclosure.DEFAULT_FIELDS if by else None),
             "possible_duplicates": self.possible_duplicates,
             "rides_to_decide": self.rides_to_decide,
             "policy_standings": self.policy_standings,
@@ -92,7 +92,7 @@ class RiderViewSet(AuditedReads, ApiViewSet):
 
         To find a person, use `POST /riders/search`: names and numbers do not belong into an address.
         """
-        self._require_wanted()
+        self._require_requested()
         rows = queries.riders(
             statuses=self.query.get("status"), facility_id=self.query.get("facility_id"), by=self.principal
         )
@@ -111,18 +111,18 @@ class RiderViewSet(AuditedReads, ApiViewSet):
         disclosure.require(self.principal.phi, request.data, table=disclosure.CRITERIA)
         page = paginate(queries.search(criteria, by=self.principal), query=body, by=self.principal, sort="last_name")
         records = self._records(page.rows, action="riders.search", details={"criteria": sorted(criteria)})
-        shown = RiderOut(records, many=True, context=self.get_serializer_context()).data
-        return Response({"data": shown, "page": page.as_json()})
+        data = RiderOut(records, many=True, context=self.get_serializer_context()).data
+        return Response({"data": data, "page": page.as_json()})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Read one rider."""
-        self._require_wanted()
+        self._require_requested()
         rider = Rider.objects.visible_to(self.principal).filter(pk=id).first()
         if rider is None:
             raise NotFound(_("rider"))
         (record,) = self._records([rider], action="riders.read", subject_id=rider.pk)
-        whole = "fields_" not in self.query
-        return self.answer(record, version=rider.version if whole else None)
+        is_complete = "fields_" not in self.query
+        return self.answer(record, version=rider.version if is_complete else None)
 
     def create(self, request: Request) -> Response:
         """Register a rider.
@@ -131,9 +131,9 @@ class RiderViewSet(AuditedReads, ApiViewSet):
         dates merely suggest that two are one; `possibleDuplicates` lists them.  Without `facilityIds` the facilities
         that the token is bound to may see and book the rider.
         """
-        made = services.register(draft=self.body(), by=self.principal, at=self.at)
-        self.possible_duplicates = made.possible_duplicates
-        rider = made.rider
+        registered = services.register(draft=self.body(), by=self.principal, at=self.at)
+        self.possible_duplicates = registered.possible_duplicates
+        rider = registered.rider
         return self.answer(
             queries.record(rider, by=self.principal),
             version=rider.version,
@@ -168,7 +168,7 @@ class RiderViewSet(AuditedReads, ApiViewSet):
         self._audit("riders.read_accommodation", [id], subject_id=id)
         return self.answer_page(page)
 
-    def _require_wanted(self) -> None:
+    def _require_requested(self) -> None:
         disclosure.require(self.principal.phi, self.query.get("fields_", ()))
 
     def _records(self, riders: Sequence[Rider], *, action: str, **columns: Any) -> Sequence[RiderRecord]:

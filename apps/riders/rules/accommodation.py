@@ -140,14 +140,14 @@ def spaces(mobility: str, companions: Mapping[str, Any] | None = None) -> Spaces
     )
 
 
-def complete(given: Mapping[str, Any]) -> Shape:
+def complete(needs: Mapping[str, Any]) -> Shape:
     """Fill in defaults, and compute combined weight and bariatric.
 
-    `given` holds any of `KEYS`; null means the default, and computed keys are ignored.
+    `needs` holds any of `KEYS`; null means the default, and computed keys are ignored.
     """
-    shape = _filled(_FLAT, given)
+    shape = _filled(_FLAT, needs)
     for name, empty in _OBJECTS.items():
-        shape[name] = _filled(empty, given.get(name) or {})
+        shape[name] = _filled(empty, needs.get(name) or {})
     for key in ("loadMinutes", "unloadMinutes"):
         if shape[key] is None:
             shape[key] = default_load_minutes(shape["mobility"])
@@ -279,8 +279,8 @@ def snapshot(profile: "AccommodationProfile") -> Shape:
     )
 
 
-def _filled(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Shape:
-    return {key: default if given.get(key) is None else given[key] for key, default in defaults.items()}
+def _filled(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> Shape:
+    return {key: default if values.get(key) is None else values[key] for key, default in defaults.items()}
 
 
 def _number(value: Decimal | float | int | None) -> float | None:

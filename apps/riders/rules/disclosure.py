@@ -52,7 +52,7 @@ FIELDS: Final[dict[str, Phi]] = {
 }
 # Changes with the rider's rides and not with the version: returned only if requested by name.
 POLICY_STANDING: Final = "policyStanding"
-UNASKED: Final = frozenset(FIELDS) - {POLICY_STANDING}
+DEFAULT_FIELDS: Final = frozenset(FIELDS) - {POLICY_STANDING}
 # LIMITED sees a part, FULL the whole; only FULL may write them and search by them.
 MASKED: Final = frozenset({"medicaidId", "memberId"})
 # The PHI level that a search by each criterion needs, because a match confirms the value.
@@ -89,7 +89,7 @@ class PhiNotPermitted(DomainError):
         super().__init__(details[0].text, details=details)
 
 
-def shown(phi: Phi) -> frozenset[str]:
+def visible_fields(phi: Phi) -> frozenset[str]:
     """Return the fields of a rider that a PHI level may see."""
     return frozenset(field for field, level in FIELDS.items() if level <= phi)
 

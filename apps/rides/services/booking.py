@@ -387,7 +387,7 @@ def _insert(
         organizations.replace_external_ids(
             subject_type=SubjectType.RIDE,
             subject_id=ride.pk,
-            wanted=[
+            external_ids=[
                 {"system": external_id.system, "value": external_id.value, "type": external_id.type}
                 for external_id in leg.draft.external_ids
             ],

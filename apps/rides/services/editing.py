@@ -286,7 +286,7 @@ def _replace_external_ids(ride: Ride, changes: Mapping[str, Any], by: Principal)
     return organizations.replace_external_ids(
         subject_type=SubjectType.RIDE,
         subject_id=ride.pk,
-        wanted=[
+        external_ids=[
             {item.name: getattr(external_id, item.name) for item in fields(external_id)}
             for external_id in changes["external_ids"]
         ],

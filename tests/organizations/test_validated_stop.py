@@ -15,7 +15,7 @@ from tests.factories import EntranceFactory, FacilityFactory
 def test_stop_takes_the_address_of_its_facility(planner: Principal, hospital: Facility) -> None:
     door = EntranceFactory.create(facility=hospital)
 
-    stop = queries.settled_stop(
+    stop = queries.validated_stop(
         {"facilityId": hospital.pk, "entranceId": door.pk, "unit": "4 West"}, by=planner, path="pickup"
     )
 
@@ -44,6 +44,6 @@ def test_stop_cannot_reference_foreign_facility_or_entrance(planner: Principal, 
 
     for given, field in cases:
         with pytest.raises(queries.StopUnusable) as refusal:
-            queries.settled_stop(given, by=planner, path="home")
+            queries.validated_stop(given, by=planner, path="home")
         assert refusal.value.details[0].field == field
         assert refusal.value.message.startswith(field)
