@@ -84,10 +84,10 @@ def drivers_named(text: str, *, by: Principal) -> QuerySet[Driver]:
     Unordered.
     """
     words = text.replace(",", " ").split()
-    found = Driver.objects.visible_to(by) if words else Driver.objects.none()
+    matches = Driver.objects.visible_to(by) if words else Driver.objects.none()
     for word in words:
-        found = found.filter(Q(first_name__istartswith=word) | Q(last_name__istartswith=word))
-    return found
+        matches = matches.filter(Q(first_name__istartswith=word) | Q(last_name__istartswith=word))
+    return matches
 
 
 def vehicles_called(text: str, *, by: Principal) -> QuerySet[Vehicle]:
@@ -95,8 +95,8 @@ def vehicles_called(text: str, *, by: Principal) -> QuerySet[Vehicle]:
 
     Unordered.
     """
-    found = Vehicle.objects.visible_to(by) if text.strip() else Vehicle.objects.none()
-    return found.filter(Q(unit_number__istartswith=text.strip()) | Q(license_plate__istartswith=text.strip()))
+    matches = Vehicle.objects.visible_to(by) if text.strip() else Vehicle.objects.none()
+    return matches.filter(Q(unit_number__istartswith=text.strip()) | Q(license_plate__istartswith=text.strip()))
 
 
 def vehicles(by: Principal) -> QuerySet[Vehicle]:
@@ -113,10 +113,13 @@ def excluded_riders(rows: Iterable[Driver], by: Principal) -> dict[UUID, list[UU
 
     At most one query.
     """
-    kept = {driver.pk: driver.excluded_rider_ids for driver in rows}
-    named = {rider_id for rider_ids in kept.values() for rider_id in rider_ids}
-    known = visible_riders(named, by) if by.phi >= Phi.LIMITED else set()
-    return {driver_id: [one for one in rider_ids if one in known] for driver_id, rider_ids in kept.items()}
+    excluded_by_driver = {driver.pk: driver.excluded_rider_ids for driver in rows}
+    all_rider_ids = {rider_id for rider_ids in excluded_by_driver.values() for rider_id in rider_ids}
+    visible_ids = visible_riders(all_rider_ids, by) if by.phi >= Phi.LIMITED else set()
+    return {
+        driver_id: [rider_id for rider_id in rider_ids if rider_id in visible_ids]
+        for driver_id, rider_ids in excluded_by_driver.items()
+    }
 
 
 def credentials_for(
@@ -128,13 +131,13 @@ def credentials_for(
     """
     today = at.astimezone(ZoneInfo(owner.provider.timezone)).date()
     filed = {row.type: row for row in rows}
-    shown = []
+    credentials = []
     for kind in TYPES_OF[subject]:
         if kind in filed:
-            shown.append(credential_shown(filed[kind], today))
+            credentials.append(credential_shown(filed[kind], today))
         elif blocks_by_default(subject, kind):
-            shown.append(CredentialShown(type=kind, status=CredentialStatus.MISSING, blocking=True))
-    return shown
+            credentials.append(CredentialShown(type=kind, status=CredentialStatus.MISSING, blocking=True))
+    return credentials
 
 
 def credential_shown(row: Credential, today: date) -> CredentialShown:
@@ -168,18 +171,18 @@ def document(document_id: UUID, by: Principal) -> Document:
         NotFound: it is not in the caller's data scope.
     """
     rows = Document.objects.visible_to(by).defer("content_encrypted").select_related("credential")
-    found = rows.filter(pk=document_id).first()
-    if found is None:
+    scan = rows.filter(pk=document_id).first()
+    if scan is None:
         raise NotFound(_("document"))
-    return found
+    return scan
 
 
-def duties(shown: Collection[Driver], at: datetime) -> dict[UUID, Duty]:
+def duties(drivers: Collection[Driver], at: datetime) -> dict[UUID, Duty]:
     """Return the current activity of drivers, by id.  Two queries for any number of drivers.
 
     The rides app is above this one and is not imported: rides are reached by the reverse relation of the driver.
     """
-    ids = [driver.pk for driver in shown]
+    ids = [driver.pk for driver in drivers]
     under_way = dict(
         Driver.objects.filter(pk__in=ids, rides__status__in=_UNDER_WAY, rides__pickup_at__gt=at - UNDER_WAY_WITHIN)
         .order_by("rides__pickup_at", "rides__id")
@@ -190,7 +193,7 @@ def duties(shown: Collection[Driver], at: datetime) -> dict[UUID, Duty]:
             driver_id__in=ids, status=Shift.Status.PLANNED, starts_at__lte=at, ends_at__gt=at
         ).values_list("driver_id", flat=True)
     )
-    return {driver.pk: _duty(driver, under_way.get(driver.pk), driver.pk in on_shift) for driver in shown}
+    return {driver.pk: _duty(driver, under_way.get(driver.pk), driver.pk in on_shift) for driver in drivers}
 
 
 def _duty(driver: Driver, assignment_id: UUID | None, on_shift: bool) -> Duty:
@@ -233,10 +236,10 @@ def with_valid_credentials(subject: Subject, day: date) -> Q:
     The same rule as `missing_or_expired` in rules/credentials.py, in SQL.
     """
     own = _in_force().filter(**{subject.value: OuterRef("pk")})
-    found = Q(~Exists(own.filter(Q(rejected=True) | Q(expires_on__lt=day), blocking=True)))
+    condition = Q(~Exists(own.filter(Q(rejected=True) | Q(expires_on__lt=day), blocking=True)))
     for kind in sorted(BLOCKING_BY_DEFAULT[subject]):
-        found &= Q(Exists(own.filter(type=kind)))
-    return found
+        condition &= Q(Exists(own.filter(type=kind)))
+    return condition
 
 
 def _facts(row: Credential) -> CredentialFacts:

@@ -124,7 +124,7 @@ def test_credential_replaced_meanwhile_is_not_rejected() -> None:
         "by": system(),
         "at": factories.NOW,
     }
-    older = credentials.file(**filed, given={"number": "1"})
+    older = credentials.file(**filed, details={"number": "1"})
 
     def reject() -> None:
         try:
@@ -134,7 +134,7 @@ def test_credential_replaced_meanwhile_is_not_rejected() -> None:
 
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
-            credentials.file(**filed, given={"number": "2"})
+            credentials.file(**filed, details={"number": "2"})
             rejecting = other.submit(reject)
             wait_until_somebody_waits()
         failure = rejecting.exception(timeout=20)

@@ -90,7 +90,7 @@ def test_a_newer_credential_begins_anew() -> None:
     assert _days(0) == [1]
     given = {"expires_on": TODAY + 6 * DAY}
     credentials.file(
-        subject=Subject.DRIVER, subject_id=credential.subject_id, type="mvr", given=given, by=system(), at=NOW
+        subject=Subject.DRIVER, subject_id=credential.subject_id, type="mvr", details=given, by=system(), at=NOW
     )
 
     assert _days(0, 1) == [1, 0]
@@ -218,7 +218,7 @@ def test_vehicles_alone_lead_to_their_board_and_one_to_its_page() -> None:
 
     first, second = Alert.objects.order_by("created_at")
     assert first.title == "A credential of vehicle V17 expires in 30 days: insurance"
-    assert first.text == "Its last day is 2026-12-20. Without it no ride is given."
+    assert first.text == "Its last day is 2026-12-20. No rides are assigned without it."
     assert first.path == f"/console/fleet/vehicles/{vehicle.pk}/#insurance"
     assert second.path == f"/console/fleet/credentials/?of=vehicles&provider={vehicle.provider_id}&status=within_60"
     assert first.resolved_at == NOW + DAY

@@ -27,7 +27,7 @@ def driver() -> Driver:
 
 def _file(driver: Driver, by: Principal) -> Credential:
     told: dict[str, Any] = {"by": by, "at": NOW}
-    return credentials.file(subject=Subject.DRIVER, subject_id=driver.pk, type="mvr", given={}, **told)
+    return credentials.file(subject=Subject.DRIVER, subject_id=driver.pk, type="mvr", details={}, **told)
 
 
 def test_who_enters_a_credential_does_not_verify_it(driver: Driver) -> None:

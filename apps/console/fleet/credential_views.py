@@ -41,7 +41,7 @@ def credential(request: HttpRequest, kind: str, owner_id: UUID, type: str) -> Ht
     if form.is_valid():
         origin: dict[str, Any] = {"by": principal_of(request), "at": timezone.now()}
         try:
-            credentials.file(subject=KINDS[kind], subject_id=owner_id, type=type, given=form.cleaned_data, **origin)
+            credentials.file(subject=KINDS[kind], subject_id=owner_id, type=type, details=form.cleaned_data, **origin)
         except InvalidInput as refusal:
             form.refuse(refusal)
         else:

@@ -73,8 +73,8 @@ class DriverChangesIn(In):
     external_ids = fields.List(child=ExternalIdIn(), required=False, max_length=20)
 
     def to_internal_value(self, data: Any) -> Any:
-        given = super().to_internal_value(data)
-        return {**given, "gender": given["gender"] or ""} if "gender" in given else given
+        validated = super().to_internal_value(data)
+        return {**validated, "gender": validated["gender"] or ""} if "gender" in validated else validated
 
 
 class DriverIn(DriverChangesIn):

@@ -48,17 +48,17 @@ class DriverViewSet(AuditedReads, ApiViewSet):
 
     def list(self, request: Request) -> Response:
         """List drivers, those added last first."""
-        wanted = {f"{name}__in": self.query[name] for name in ("activation", "employment") if name in self.query}
+        filters = {f"{name}__in": self.query[name] for name in ("activation", "employment") if name in self.query}
         if "provider_id" in self.query:
-            wanted["provider_id"] = self.query["provider_id"]
-        page = self.page(queries.drivers(self.principal, self.at).filter(**wanted))
+            filters["provider_id"] = self.query["provider_id"]
+        page = self.page(queries.drivers(self.principal, self.at).filter(**filters))
         self._show(page.rows)
         return self.answer_page(page)
 
     def create(self, request: Request) -> Response:
         """Add a driver, who stays `pending` until activated."""
-        given = self.body()
-        driver = drivers.hire(provider_id=given.pop("provider_id"), given=given, by=self.principal, at=self.at)
+        fields = self.body()
+        driver = drivers.hire(provider_id=fields.pop("provider_id"), fields=fields, by=self.principal, at=self.at)
         return self._answer_one(driver.pk, headers={"Location": f"/api/drivers/{driver.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
@@ -139,17 +139,17 @@ class VehicleViewSet(ApiViewSet):
 
     def list(self, request: Request) -> Response:
         """List vehicles by unit number."""
-        wanted = {f"{name}__in": self.query[name] for name in ("status", "type") if name in self.query}
+        filters = {f"{name}__in": self.query[name] for name in ("status", "type") if name in self.query}
         if "provider_id" in self.query:
-            wanted["provider_id"] = self.query["provider_id"]
-        page = self.page(queries.vehicles(self.principal).filter(**wanted), sort="unit_number")
+            filters["provider_id"] = self.query["provider_id"]
+        page = self.page(queries.vehicles(self.principal).filter(**filters), sort="unit_number")
         self.shown = page.rows
         return self.answer_page(page)
 
     def create(self, request: Request) -> Response:
         """Add a vehicle, in service."""
-        given = self.body()
-        vehicle = vehicles.register(provider_id=given.pop("provider_id"), given=given, by=self.principal, at=self.at)
+        fields = self.body()
+        vehicle = vehicles.register(provider_id=fields.pop("provider_id"), fields=fields, by=self.principal, at=self.at)
         return self._answer_one(vehicle.pk, headers={"Location": f"/api/vehicles/{vehicle.pk}"})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
@@ -198,12 +198,12 @@ class _CredentialViewSet(ApiViewSet):
 
     def create(self, request: Request, id: UUID) -> Response:
         """File a credential; one of the same type that was in force is kept as replaced."""
-        given = self.body()
+        details = self.body()
         credential = credentials.file(
             subject=self.subject,
             subject_id=id,
-            type=given.pop("type"),
-            given=given,
+            type=details.pop("type"),
+            details=details,
             by=self.principal,
             at=self.at,
         )
@@ -279,13 +279,13 @@ class ShiftViewSet(ApiViewSet):
     def list(self, request: Request) -> Response:
         """List shifts, the earliest first; `endsAfter` and `startsBefore` cut out a period."""
         rows = Shift.objects.visible_to(self.principal)
-        same = ("driver_id", "vehicle_id", "status")
-        wanted: dict[str, Any] = {name: self.query[name] for name in same if name in self.query}
+        filter_names = ("driver_id", "vehicle_id", "status")
+        filters: dict[str, Any] = {name: self.query[name] for name in filter_names if name in self.query}
         if "ends_after" in self.query:
-            wanted["ends_at__gt"] = self.query["ends_after"]
+            filters["ends_at__gt"] = self.query["ends_after"]
         if "starts_before" in self.query:
-            wanted["starts_at__lt"] = self.query["starts_before"]
-        return self.answer_page(self.page(rows.filter(**wanted), sort="starts_at"))
+            filters["starts_at__lt"] = self.query["starts_before"]
+        return self.answer_page(self.page(rows.filter(**filters), sort="starts_at"))
 
     def create(self, request: Request) -> Response:
         """Plan a shift; neither driver nor vehicle can be in two at once."""

@@ -136,13 +136,13 @@ def urgency(credential: CredentialFacts | None, day: date, *, needed: bool) -> U
     """Return how urgent a credential is on a local day; None: it was never filed, but may be `needed`."""
     if credential is None:
         return Urgency.MISSING if needed else Urgency.NOT_FILED
-    how = credential_status(credential, day)
-    if how not in VALID_STATUSES:
-        return Urgency(how.value)
+    status = credential_status(credential, day)
+    if status not in VALID_STATUSES:
+        return Urgency(status.value)
     if credential.expires_on is None:
         return Urgency.VALID
-    left = (credential.expires_on - day).days
-    return next((step for days, step in _STEPS if left <= days), Urgency.VALID)
+    days_left = (credential.expires_on - day).days
+    return next((step for days, step in _STEPS if days_left <= days), Urgency.VALID)
 
 
 def reminder(issued_on: date | None, expires_on: date, day: date) -> int | None:
@@ -151,10 +151,10 @@ def reminder(issued_on: date | None, expires_on: date, day: date) -> int | None:
     None: it has reached none, or it has expired.  A credential with a short life (an exclusion check is valid for a
     month) gets reminders only in the second half of its life: before that it cannot be renewed.
     """
-    left = (expires_on - day).days
+    days_left = (expires_on - day).days
     life = (expires_on - issued_on).days if issued_on is not None else None
-    steps = (step for step in reversed(REMINDERS) if left <= step and (life is None or 2 * step <= life))
-    return next(steps, None) if left >= 0 else None
+    steps = (step for step in reversed(REMINDERS) if days_left <= step and (life is None or 2 * step <= life))
+    return next(steps, None) if days_left >= 0 else None
 
 
 def missing_or_expired(subject: Subject, credentials: Iterable[CredentialFacts], day: date) -> list[CredentialGap]:

@@ -62,13 +62,13 @@ def _remind_provider(provider: TransportProvider, *, at: datetime) -> int:
     rows = _remindable().filter(Q(driver__provider=provider) | Q(vehicle__provider=provider))
     rows = rows.filter(expires_on__gte=today, expires_on__lte=today + REMINDERS[0] * _DAY).order_by("expires_on", "pk")
     rows = rows.select_related("driver", "vehicle").select_for_update(of=("self",), skip_locked=True, no_key=True)
-    due = [found for credential in rows if (found := _due(credential, today)) is not None]
+    due = [expiring for credential in rows if (expiring := _due(credential, today)) is not None]
     if due:
         _raise_alert(provider.pk, due, at=at)
-        events.record_all((_event(provider.pk, one, at) for one in due), by=system())
+        events.record_all((_event(provider.pk, expiring, at) for expiring in due), by=system())
     by_step: Mapping[int, list[UUID]] = defaultdict(list)
-    for one in due:
-        by_step[one.step].append(one.credential.pk)
+    for expiring in due:
+        by_step[expiring.step].append(expiring.credential.pk)
     for step, ids in by_step.items():
         Credential.objects.filter(pk__in=ids).update(last_reminder_days=step)
     return len(due)
@@ -88,15 +88,15 @@ def _due(credential: Credential, today: date) -> ExpiringCredential | None:
     return ExpiringCredential(credential, step, (expires_on - today).days)
 
 
-def _event(provider_id: UUID, one: ExpiringCredential, at: datetime) -> Mapping[str, Any]:
+def _event(provider_id: UUID, expiring: ExpiringCredential, at: datetime) -> Mapping[str, Any]:
     """Return the columns of the event.  Its sequence is the threshold number: each occurs once per credential."""
-    credential = one.credential
+    credential = expiring.credential
     owner, kind = ("driverId", _DRIVERS) if credential.vehicle_id is None else ("vehicleId", _VEHICLES)
     return {
         "type": kind,
         "subject_type": "credential",
         "subject_id": credential.pk,
-        "sequence": REMINDERS.index(one.step) + 1,
+        "sequence": REMINDERS.index(expiring.step) + 1,
         "facility_id": None,
         "provider_id": provider_id,
         "occurred_at": at,
@@ -104,7 +104,7 @@ def _event(provider_id: UUID, one: ExpiringCredential, at: datetime) -> Mapping[
             owner: str(credential.subject_id),
             "credentialType": credential.type,
             "expiresOn": str(credential.expires_on),
-            "daysLeft": one.days,
+            "daysLeft": expiring.days,
             "blocking": credential.blocking,
         },
     }
@@ -114,7 +114,7 @@ def _raise_alert(provider_id: UUID, due: Sequence[ExpiringCredential], *, at: da
     """Raise an alert and resolve the provider's previous one, which it replaces."""
     key = f"credential.lapsing:{provider_id}"
     alerts.resolve(key, at=at)
-    urgent = any(one.step == REMINDERS[-1] and one.credential.blocking for one in due)
+    urgent = any(expiring.step == REMINDERS[-1] and expiring.credential.blocking for expiring in due)
     alerts.raise_alert(
         kind="credential.lapsing",
         severity=Alert.Severity.CRITICAL if urgent else Alert.Severity.WARNING,
@@ -132,7 +132,7 @@ def _title(due: Sequence[ExpiringCredential]) -> Message:
     if len(due) > 1:
         return Message(
             _("%(count)s fleet credentials expire within %(days)s days"),
-            {"count": len(due), "days": max(one.step for one in due)},
+            {"count": len(due), "days": max(expiring.step for expiring in due)},
         )
     return Message(_("A credential of %(owner)s expires %(when)s: %(credential)s"), _parameters(due[0]))
 
@@ -140,27 +140,27 @@ def _title(due: Sequence[ExpiringCredential]) -> Message:
 def _text(due: Sequence[ExpiringCredential]) -> list[Message]:
     if len(due) == 1:
         credential = due[0].credential
-        template = _("Its last day is %(day)s. Without it no ride is given.") if credential.blocking else _LAST_DAY
+        template = _("Its last day is %(day)s. No rides are assigned without it.") if credential.blocking else _LAST_DAY
         return [Message(template, {"day": credential.expires_on})]
     more = [Message(_("And %(count)s more."), {"count": len(due) - _NAMED})] if len(due) > _NAMED else []
-    return [*(Message(_LINE, _parameters(one)) for one in due[:_NAMED]), *more]
+    return [*(Message(_LINE, _parameters(expiring)) for expiring in due[:_NAMED]), *more]
 
 
-def _parameters(one: ExpiringCredential) -> dict[str, object]:
+def _parameters(expiring: ExpiringCredential) -> dict[str, object]:
     """Return the parameters of the alert's texts, without driver names: alerts are sent by mail."""
-    credential, vehicle = one.credential, one.credential.vehicle
-    days = Message(_("in %(days)s days"), {"days": one.days})
+    credential, vehicle = expiring.credential, expiring.credential.vehicle
+    days = Message(_("in %(days)s days"), {"days": expiring.days})
     return {
         "credential": CredentialType(credential.type).label,
         "owner": Message(_("vehicle %(unit)s"), {"unit": vehicle.unit_number}) if vehicle else _("a driver"),
         "day": credential.expires_on,
-        "when": {0: _("today"), 1: _("tomorrow")}.get(one.days, days),
+        "when": {0: _("today"), 1: _("tomorrow")}.get(expiring.days, days),
     }
 
 
 def _path(provider_id: UUID, due: Sequence[ExpiringCredential]) -> str:
     """Return the path of the owner of a single credential, or of the credential board."""
-    kinds = {"vehicles" if one.credential.driver_id is None else "drivers" for one in due}
+    kinds = {"vehicles" if expiring.credential.driver_id is None else "drivers" for expiring in due}
     if len(due) == 1:
         (kind,) = kinds
         return f"{_PAGES}/{kind}/{due[0].credential.subject_id}/#{due[0].credential.type}"

@@ -31,11 +31,11 @@ class EnteredByTheSame(DomainError):
 
 @transaction.atomic
 def file(
-    *, subject: Subject, subject_id: UUID, type: str, given: Mapping[str, Any], by: Principal, at: datetime
+    *, subject: Subject, subject_id: UUID, type: str, details: Mapping[str, Any], by: Principal, at: datetime
 ) -> Credential:
     """File a credential, in force immediately; an earlier one of the same type is marked as replaced.
 
-    `given` holds any of `DETAILS`; `blocking` defaults to the rule for the type.
+    `details` holds any of `DETAILS`; `blocking` defaults to the rule for the type.
 
     Raises:
         NotFound: the driver or vehicle is not in the caller's data scope.
@@ -44,11 +44,11 @@ def file(
     owner = _locked(subject, subject_id, by)
     if type not in TYPES_OF[subject]:
         raise InvalidInput("type", _NOT_OF[subject])
-    issued_on, expires_on = given.get("issued_on"), given.get("expires_on")
+    issued_on, expires_on = details.get("issued_on"), details.get("expires_on")
     if issued_on is not None and expires_on is not None and expires_on < issued_on:
         raise InvalidInput("expiresOn", _("A credential cannot expire before it was issued."))
     Credential.objects.filter(**{subject.value: owner}, type=type, replaced=False).update(replaced=True)
-    columns = {key: value for key, value in given.items() if key in DETAILS}
+    columns = {key: value for key, value in details.items() if key in DETAILS}
     columns.setdefault("blocking", blocks_by_default(subject, type))
     credential = Credential.objects.create(**{subject.value: owner}, type=type, entered_by=by.actor, **columns)
     _record(credential, "file", by)
@@ -107,10 +107,10 @@ def active_credential(credential_id: UUID, by: Principal) -> Credential:
     Raises:
         NotFound: the credential is not in the caller's data scope, or was replaced.
     """
-    found = Credential.objects.visible_to(by).filter(pk=credential_id, replaced=False).first()
-    if found is None:
+    unlocked = Credential.objects.visible_to(by).filter(pk=credential_id, replaced=False).first()
+    if unlocked is None:
         raise NotFound(_("credential"))
-    _locked(subject_of(found), found.subject_id, by)
+    _locked(subject_of(unlocked), unlocked.subject_id, by)
     credential = Credential.objects.select_for_update(of=("self",)).filter(pk=credential_id, replaced=False).first()
     if credential is None:
         raise NotFound(_("credential"))

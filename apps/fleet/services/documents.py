@@ -43,11 +43,11 @@ def add(*, credential_id: UUID, data: bytes, size: int, by: Principal, at: datet
     kind = _checked(data, size)
     credential = active_credential(credential_id, by)
     digest = keyed_digest(data, purpose="fleet_document.content")
-    kept = credential.documents.kept()
-    same = kept.filter(digest=digest).first()
-    if same is not None:
-        return same
-    if kept.count() >= MOST:
+    scans = credential.documents.kept()
+    duplicate = scans.filter(digest=digest).first()
+    if duplicate is not None:
+        return duplicate
+    if scans.count() >= MOST:
         raise TooManyDocuments
     document = Document(
         id=uuid7(), credential=credential, kind=kind, size=size, digest=digest, added_at=at, added_by=by.actor
@@ -82,8 +82,8 @@ def remove(*, document_id: UUID, reason: str, by: Principal, at: datetime) -> Do
     """
     if not reason.strip():
         raise InvalidInput("reason", _("A removal needs a reason."), detail_code="required")
-    found = Document.objects.visible_to(by).kept().filter(pk=document_id).values_list("pk", flat=True)
-    document = Document.objects.kept().select_for_update(of=("self",)).filter(pk__in=list(found)).first()
+    visible_ids = Document.objects.visible_to(by).kept().filter(pk=document_id).values_list("pk", flat=True)
+    document = Document.objects.kept().select_for_update(of=("self",)).filter(pk__in=list(visible_ids)).first()
     if document is None:
         raise NotFound(_("document"))
     document.content_encrypted, document.removed_at, document.removed_by = None, at, by.actor

@@ -45,10 +45,10 @@ LEAVE: Final = "leave"  # replaced as a whole: [{"starts_at", "ends_at", "reason
 
 
 @transaction.atomic
-def hire(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: datetime) -> Driver:
+def hire(*, provider_id: UUID, fields: Mapping[str, Any], by: Principal, at: datetime) -> Driver:
     """Add a driver, who is `pending` until activated.
 
-    `given` holds any of `PLAIN`, `LICENSE`, `LEAVE` and `EXTERNAL_IDS`, with at least the names and the phone.
+    `fields` holds any of `PLAIN`, `LICENSE`, `LEAVE` and `EXTERNAL_IDS`, with at least the names and the phone.
 
     Raises:
         InvalidInput: the provider, home base or vehicle does not exist, or is not the provider's.
@@ -56,14 +56,14 @@ def hire(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: date
         ExternalIdTaken: another driver has one of the external ids.
     """
     provider = provider_in_reach(provider_id, by)
-    driver = Driver(provider=provider, **{key: value for key, value in given.items() if key in PLAIN})
+    driver = Driver(provider=provider, **{key: value for key, value in fields.items() if key in PLAIN})
     _check_belongings(driver)
     require_riders(driver.excluded_rider_ids, field=_EXCLUDED, by=by)
-    if LICENSE in given:
-        driver.license_number = given[LICENSE]
+    if LICENSE in fields:
+        driver.license_number = fields[LICENSE]
     driver.save(force_insert=True)
-    _replace_leave(driver, given.get(LEAVE, []))
-    replace_external_ids(driver, given, by)
+    _replace_leave(driver, fields.get(LEAVE, []))
+    replace_external_ids(driver, fields, by)
     audit.record(by=by, action="drivers.hire", subject_type="driver", subject_id=driver.pk)
     record_event(driver, by=by, at=at)
     return driver
@@ -136,14 +136,14 @@ def locate(*, driver_id: UUID, lat: Decimal, lng: Decimal, at: datetime) -> None
 
     Runs in the caller's transaction, and has to take its last lock: rides are locked before drivers.  One query.
     """
-    known = Driver.objects.filter(pk=driver_id).exclude(last_located_at__gte=at)
-    known.update(last_lat=lat, last_lng=lng, last_located_at=at)
+    located_before = Driver.objects.filter(pk=driver_id).exclude(last_located_at__gte=at)
+    located_before.update(last_lat=lat, last_lng=lng, last_located_at=at)
 
 
 def _with_unknown(excluded: Sequence[UUID], driver: Driver, by: Principal) -> Sequence[UUID]:
     """Add the excluded riders whom the caller cannot see, and therefore did not mean to remove."""
-    known = {*queries.excluded_riders([driver], by)[driver.pk], *excluded}
-    merged = [*excluded, *(one for one in driver.excluded_rider_ids if one not in known)]
+    visible_ids = {*queries.excluded_riders([driver], by)[driver.pk], *excluded}
+    merged = [*excluded, *(rider_id for rider_id in driver.excluded_rider_ids if rider_id not in visible_ids)]
     # Keep the stored order, so that sending back the list as it was read changes nothing.
     return driver.excluded_rider_ids if set(merged) == set(driver.excluded_rider_ids) else merged
 

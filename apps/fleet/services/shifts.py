@@ -31,9 +31,9 @@ class ShiftTaken(DomainError):
 
     code = Code.ASSIGNMENT_CONFLICT
 
-    def __init__(self, who: str) -> None:
-        message = _OF_DRIVER if who == "driver" else _OF_VEHICLE
-        super().__init__(message, details=[Detail(field=f"{who}Id", code="taken", message=message)])
+    def __init__(self, subject: str) -> None:
+        message = _OF_DRIVER if subject == "driver" else _OF_VEHICLE
+        super().__init__(message, details=[Detail(field=f"{subject}Id", code="taken", message=message)])
 
 
 class ShiftCancelled(DomainError):
@@ -164,7 +164,7 @@ def _once() -> Iterator[None]:
     try:
         yield
     except IntegrityError as refusal:
-        who = _TAKEN_BY_CONSTRAINT.get(constraint_of(refusal))
-        if who is None:
+        subject = _TAKEN_BY_CONSTRAINT.get(constraint_of(refusal))
+        if subject is None:
             raise
-        raise ShiftTaken(who) from refusal
+        raise ShiftTaken(subject) from refusal

@@ -48,16 +48,18 @@ class UnitNumberTaken(DomainError):
     code = Code.DUPLICATE_RESOURCE
 
     def __init__(self, existing_id: UUID | None) -> None:
-        known = {} if existing_id is None else {"existingId": str(existing_id)}
+        existing = {} if existing_id is None else {"existingId": str(existing_id)}
         message = _("The provider has a vehicle of this unit number.")
-        super().__init__(message, details=[Detail(field="unitNumber", code="duplicate", message=message, also=known)])
+        super().__init__(
+            message, details=[Detail(field="unitNumber", code="duplicate", message=message, also=existing)]
+        )
 
 
 @transaction.atomic
-def register(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: datetime) -> Vehicle:
+def register(*, provider_id: UUID, fields: Mapping[str, Any], by: Principal, at: datetime) -> Vehicle:
     """Add a vehicle, in service.
 
-    `given` holds any of `PLAIN`, `CONFIGS` and `EXTERNAL_IDS`: at least unit number, plate, type and one configuration.
+    `fields` holds any of `PLAIN`, `CONFIGS` and `EXTERNAL_IDS`: at least number, plate, type and one configuration.
 
     Raises:
         InvalidInput: the provider or home base does not exist, a lift has no rating, or a configuration has no
@@ -65,12 +67,12 @@ def register(*, provider_id: UUID, given: Mapping[str, Any], by: Principal, at: 
         UnitNumberTaken: the provider has another vehicle with this unit number.
     """
     provider = provider_in_reach(provider_id, by)
-    vehicle = Vehicle(provider=provider, **{key: value for key, value in given.items() if key in PLAIN})
+    vehicle = Vehicle(provider=provider, **{key: value for key, value in fields.items() if key in PLAIN})
     _check(vehicle)
     with _unit_number_once(vehicle):
         vehicle.save(force_insert=True)
-    _replace_configs(vehicle, given[CONFIGS])
-    replace_external_ids(vehicle, given, by)
+    _replace_configs(vehicle, fields[CONFIGS])
+    replace_external_ids(vehicle, fields, by)
     audit.record(by=by, action="vehicles.register", subject_type="vehicle", subject_id=vehicle.pk)
     record_event(vehicle, by=by, at=at)
     return vehicle
@@ -94,13 +96,13 @@ def amend(
     for key in changed:
         setattr(vehicle, key, changes[key])
     _check(vehicle)
-    beside = []
+    changed_lists = []
     if CONFIGS in changes:
         _replace_configs(vehicle, changes[CONFIGS])
-        beside.append(CONFIGS)
+        changed_lists.append(CONFIGS)
     if replace_external_ids(vehicle, changes, by):
-        beside.append(EXTERNAL_IDS)
-    if changed or beside:
+        changed_lists.append(EXTERNAL_IDS)
+    if changed or changed_lists:
         vehicle.version += 1
         with _unit_number_once(vehicle):
             vehicle.save(update_fields=[*changed, "version", "updated_at"])
@@ -109,7 +111,7 @@ def amend(
             action="vehicles.amend",
             subject_type="vehicle",
             subject_id=vehicle.pk,
-            details={"changed": sorted([*changed, *beside])},
+            details={"changed": sorted([*changed, *changed_lists])},
         )
         record_event(vehicle, by=by, at=at)
     return vehicle
@@ -167,8 +169,8 @@ def _unit_number_once(vehicle: Vehicle) -> Iterator[None]:
     except IntegrityError as refusal:
         if constraint_of(refusal) != "vehicle_unit_number_once":
             raise
-        taken = Vehicle.objects.filter(provider_id=vehicle.provider_id, unit_number=vehicle.unit_number)
-        raise UnitNumberTaken(taken.values_list("pk", flat=True).first()) from refusal
+        duplicates = Vehicle.objects.filter(provider_id=vehicle.provider_id, unit_number=vehicle.unit_number)
+        raise UnitNumberTaken(duplicates.values_list("pk", flat=True).first()) from refusal
 
 
 def _check(vehicle: Vehicle) -> None:

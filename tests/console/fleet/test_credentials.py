@@ -217,7 +217,7 @@ def test_a_credential_that_was_replaced_meanwhile_stays_as_it_is(desk: Client, a
     driver = fit_driver()
     credential = driver.credentials.get(type="mvr")
     told_by: dict[str, Any] = {"by": factories.principal(UserRole.DISPATCH_SUPERVISOR), "at": NOW}
-    credentials.file(subject=Subject.DRIVER, subject_id=driver.pk, type="mvr", given={}, **told_by)
+    credentials.file(subject=Subject.DRIVER, subject_id=driver.pk, type="mvr", details={}, **told_by)
     before = _credentials()
 
     answer = desk.post(_act(credential, act), {"reason": "Wrong name"}, follow=True)

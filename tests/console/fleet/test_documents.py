@@ -213,7 +213,7 @@ def test_a_removal_asks_for_a_reason(desk: Client, credential: Credential, by: P
 
 def test_scans_of_a_replaced_credential_are_refused(desk: Client, credential: Credential) -> None:
     told_by: dict[str, Any] = {"by": factories.principal(UserRole.DISPATCH_SUPERVISOR), "at": NOW}
-    credentials.file(subject=Subject.DRIVER, subject_id=credential.subject_id, type="mvr", given={}, **told_by)
+    credentials.file(subject=Subject.DRIVER, subject_id=credential.subject_id, type="mvr", details={}, **told_by)
 
     answer = desk.post(_to(credential), _file(), follow=True)
 
