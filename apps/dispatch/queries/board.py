@@ -106,8 +106,8 @@ class Board:
 
     @property
     def rider_ids(self) -> set[UUID]:
-        found = {one.ride.rider_id for one in self.waiting}
-        return found | {one.ride.rider_id for row in self.rows for one in row.shown}
+        waiting_ids = {board_ride.ride.rider_id for board_ride in self.waiting}
+        return waiting_ids | {board_ride.ride.rider_id for row in self.rows for board_ride in row.shown}
 
 
 def board(
@@ -118,20 +118,20 @@ def board(
     All unassigned rides are included.  Has a row for each driver who works that day or has a ride.  `counted` filters
     the rides that are counted by status; None counts all.  Five queries, independent of the number of rides.
     """
-    wanted = Q(driver__isnull=False) | Q(status__in=sorted(UNASSIGNED))
+    on_board = Q(driver__isnull=False) | Q(status__in=sorted(UNASSIGNED))
     if driver_ids is not None:
-        wanted = Q(driver_id__in=driver_ids) | Q(status__in=sorted(UNASSIGNED))
+        on_board = Q(driver_id__in=driver_ids) | Q(status__in=sorted(UNASSIGNED))
     day = rides_of(axis, by)
-    rides = list(day.filter(wanted).exclude(status=RideStatus.CANCELLED).select_related("rider").only(*_COLUMNS))
+    rides = list(day.filter(on_board).exclude(status=RideStatus.CANCELLED).select_related("rider").only(*_COLUMNS))
     counts = by_status(day.filter(counted or Q()))
     waiting = waiting_of(rides, at)
     of_driver: dict[UUID, list[Ride]] = defaultdict(list)
     for ride in rides:
         if ride.driver_id is not None:
             of_driver[ride.driver_id].append(ride)
-    found = _driver_rows(axis, of_driver, by=by, at=at, driver_ids=driver_ids)
-    waiting.sort(key=lambda one: (one.errand.span.starts_at, one.ride.pk))
-    return Board(axis, tuple(sorted(found, key=_by_what_comes)), tuple(waiting), counts)
+    driver_rows = _driver_rows(axis, of_driver, by=by, at=at, driver_ids=driver_ids)
+    waiting.sort(key=lambda waiting_ride: (waiting_ride.errand.span.starts_at, waiting_ride.ride.pk))
+    return Board(axis, tuple(sorted(driver_rows, key=_by_what_comes)), tuple(waiting), counts)
 
 
 def awaits_release(ride: Ride) -> bool:
@@ -156,16 +156,16 @@ def waiting_of(rides: Iterable[Ride], at: dt.datetime) -> list[BoardRide]:
 def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[BoardRide], list[tuple[RideSlot, Ride]]]:
     """Return one driver's open rides with their delay, and the ended rides; both in order of their start."""
     ordered = [(errand_of(ride, at=at), ride) for ride in rides]
-    ordered.sort(key=lambda one: (one[0].span.starts_at, one[1].pk))
+    ordered.sort(key=lambda pair: (pair[0].span.starts_at, pair[1].pk))
     late = lateness([leg_of(ride, errand) for errand, ride in ordered], at)
-    shown, over = [], []
+    open_rides, ended_rides = [], []
     for errand, ride in ordered:
         if ride.status in OPEN:
             minutes, broken = _overdue(ride, at)
-            shown.append(BoardRide(ride, errand, max(minutes, late.get(ride.pk, 0)), broken))
+            open_rides.append(BoardRide(ride, errand, max(minutes, late.get(ride.pk, 0)), broken))
         else:
-            over.append((errand, ride))
-    return shown, over
+            ended_rides.append((errand, ride))
+    return open_rides, ended_rides
 
 
 def driver_ids_of(ride_ids: Collection[UUID], *, by: Principal) -> set[UUID]:
@@ -215,7 +215,7 @@ def _driver_rows(
 def _driver_row(
     driver: Driver, shifts: Sequence[Shift], away: Iterable[Span], rides: Sequence[Ride], at: dt.datetime
 ) -> DriverRow:
-    shown, over = driven(rides, at)
+    open_rides, ended_rides = driven(rides, at)
     present = next((shift for shift in shifts if shift.ends_at > at), shifts[-1] if shifts else None)
     vehicle = present.vehicle if present is not None else driver.default_vehicle
     return DriverRow(
@@ -225,8 +225,8 @@ def _driver_row(
         vehicle_id=vehicle.pk if vehicle else None,
         duty=tuple(Span(shift.starts_at, shift.ends_at) for shift in shifts),
         leave=tuple(away),
-        shown=tuple(shown),
-        over=tuple(_driven(errand, ride) for errand, ride in over),
+        shown=tuple(open_rides),
+        over=tuple(_driven(errand, ride) for errand, ride in ended_rides),
     )
 
 

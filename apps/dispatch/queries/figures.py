@@ -31,10 +31,10 @@ class Figures:
     by_status: Mapping[str, int]  # rides of the whole day
 
 
-def figures_of(found: Board) -> Figures:
+def figures_of(whole_board: Board) -> Figures:
     """Count the rides of a board or of a filtered board."""
-    shown = (one for row in found.rows for one in row.shown if not one.is_context)
-    return _figures(found.waiting, shown, found.counts)
+    assigned = (board_ride for row in whole_board.rows for board_ride in row.shown if not board_ride.is_context)
+    return _figures(whole_board.waiting, assigned, whole_board.counts)
 
 
 def figures(axis: Axis, *, by: Principal, at: datetime) -> Figures:
@@ -47,16 +47,16 @@ def figures(axis: Axis, *, by: Principal, at: datetime) -> Figures:
     for ride in rides:
         if ride.driver_id is not None:
             of_driver[ride.driver_id].append(ride)
-    shown = (one for their in of_driver.values() for one in driven(their, at)[0])
-    return _figures(waiting_of(rides, at), shown, by_status(day))
+    assigned = (board_ride for driver_rides in of_driver.values() for board_ride in driven(driver_rides, at)[0])
+    return _figures(waiting_of(rides, at), assigned, by_status(day))
 
 
-def _figures(waiting: Iterable[BoardRide], shown: Iterable[BoardRide], counts: Mapping[str, int]) -> Figures:
+def _figures(waiting: Iterable[BoardRide], assigned: Iterable[BoardRide], counts: Mapping[str, int]) -> Figures:
     waits, will_calls = [], 0
-    for one in waiting:
-        if awaits_release(one.ride):
+    for board_ride in waiting:
+        if awaits_release(board_ride.ride):
             will_calls += 1
         else:
-            waits.append(one)
-    late = sum(1 for one in (*waits, *shown) if one.late)
+            waits.append(board_ride)
+    late = sum(1 for board_ride in (*waits, *assigned) if board_ride.late)
     return Figures(waiting=len(waits), will_calls=will_calls, late=late, by_status=counts)

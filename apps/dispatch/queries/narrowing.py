@@ -29,14 +29,14 @@ class BoardFilter:
     @property
     def counted(self) -> Q:
         """The condition for rides that are counted; rides without a provider count for every provider."""
-        wanted = Q()
+        condition = Q()
         if self.facility_id is not None:
-            wanted &= Q(facility_id=self.facility_id)
+            condition &= Q(facility_id=self.facility_id)
         if self.zone:
-            wanted &= Q(timezone=self.zone)
+            condition &= Q(timezone=self.zone)
         if self.provider_id is not None:
-            wanted &= Q(provider_id=self.provider_id) | Q(provider__isnull=True)
-        return wanted
+            condition &= Q(provider_id=self.provider_id) | Q(provider__isnull=True)
+        return condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,47 +48,57 @@ class Choices:
     zones: list[str]
 
 
-def narrowed(found: Board, within: BoardFilter) -> Board:
+def narrowed(whole_board: Board, within: BoardFilter) -> Board:
     """Filter a board.
 
     Rows of drivers keep their other rides, marked as context: a driver on another ride is not free.  A driver without
     rides stays if the driver's provider is the selected one, or uses the time zone of an included ride.
     """
     if not within:
-        return found
-    waiting = tuple(one for one in found.waiting if within.holds(one.ride))
-    zones = {one.ride.timezone for one in [*waiting, *_driven(found)] if within.holds(one.ride)}
-    rows = tuple(_with_context(row, within) for row in found.rows if _stays(row, within, zones))
-    return replace(found, rows=rows, waiting=waiting)
+        return whole_board
+    waiting = tuple(board_ride for board_ride in whole_board.waiting if within.holds(board_ride.ride))
+    zones = {
+        board_ride.ride.timezone for board_ride in [*waiting, *_driven(whole_board)] if within.holds(board_ride.ride)
+    }
+    rows = tuple(_with_context(row, within) for row in whole_board.rows if _stays(row, within, zones))
+    return replace(whole_board, rows=rows, waiting=waiting)
 
 
-def choices(found: Board, within: BoardFilter, *, by: Principal) -> Choices:
+def choices(whole_board: Board, within: BoardFilter, *, by: Principal) -> Choices:
     """Return the filter options of an unfiltered board, including the selected ones.  One query."""
-    rides = [one.ride for one in [*found.waiting, *_driven(found)]]
-    wanted = {one for one in (within.facility_id, *(ride.facility_id for ride in rides)) if one is not None}
-    facilities = Facility.objects.visible_to(by).filter(pk__in=wanted).order_by("name", "pk")
-    providers = {row.driver.provider_id: row.driver.provider.name for row in found.rows}
+    rides = [board_ride.ride for board_ride in [*whole_board.waiting, *_driven(whole_board)]]
+    facility_ids = {
+        facility_id
+        for facility_id in (within.facility_id, *(ride.facility_id for ride in rides))
+        if facility_id is not None
+    }
+    facilities = Facility.objects.visible_to(by).filter(pk__in=facility_ids).order_by("name", "pk")
+    providers = {row.driver.provider_id: row.driver.provider.name for row in whole_board.rows}
     return Choices(
         facilities=list(facilities.values_list("pk", "name")),
-        providers=sorted(providers.items(), key=lambda one: (one[1].lower(), one[0])),
+        providers=sorted(providers.items(), key=lambda id_and_name: (id_and_name[1].lower(), id_and_name[0])),
         zones=sorted({ride.timezone for ride in rides} | ({within.zone} - {""})),
     )
 
 
-def _driven(found: Board) -> list[BoardRide]:
-    return [one for row in found.rows for one in row.shown]
+def _driven(whole_board: Board) -> list[BoardRide]:
+    return [board_ride for row in whole_board.rows for board_ride in row.shown]
 
 
 def _stays(row: DriverRow, within: BoardFilter, zones: set[str]) -> bool:
     if within.provider_id not in (None, row.driver.provider_id):
         return False
     if row.shown:
-        return any(within.holds(one.ride) for one in row.shown)
+        return any(within.holds(board_ride.ride) for board_ride in row.shown)
     elsewhere = bool(within.facility_id or within.zone) and row.driver.provider.timezone not in zones
     return within.provider_id is not None or not elsewhere
 
 
 def _with_context(row: DriverRow, within: BoardFilter) -> DriverRow:
     return replace(
-        row, shown=tuple(one if within.holds(one.ride) else replace(one, is_context=True) for one in row.shown)
+        row,
+        shown=tuple(
+            board_ride if within.holds(board_ride.ride) else replace(board_ride, is_context=True)
+            for board_ride in row.shown
+        ),
     )

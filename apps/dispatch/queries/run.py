@@ -25,11 +25,11 @@ def rides_of_day(axis: Axis, *, by: Principal) -> list[Ride]:
 
 def still_to_drive(rides: Sequence[Ride]) -> Mapping[UUID, list[Ride]]:
     """Group the remaining rides of a day by driver, in the order of `rides`."""
-    found: dict[UUID, list[Ride]] = defaultdict(list)
+    by_driver: dict[UUID, list[Ride]] = defaultdict(list)
     for ride in rides:
         if ride.driver_id is not None and ride.status in WITH_DRIVER:
-            found[ride.driver_id].append(ride)
-    return found
+            by_driver[ride.driver_id].append(ride)
+    return by_driver
 
 
 def _day(axis: Axis, by: Principal) -> QuerySet[Ride]:

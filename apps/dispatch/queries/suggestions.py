@@ -61,8 +61,10 @@ def preview(axis: Axis, *, ride_ids: Collection[UUID] | None = None, by: Princip
         drivers={driver.pk: driver for driver in drivers},
         units=dict(facts.units),
         driven={
-            driver_id: sum(one.driver_id == driver_id and one.span.overlaps(day) for one in known.errands)
-            for driver_id, known in facts.drivers.items()
+            driver_id: sum(
+                errand.driver_id == driver_id and errand.span.overlaps(day) for errand in driver_facts.errands
+            )
+            for driver_id, driver_facts in facts.drivers.items()
         },
     )
 
@@ -91,10 +93,10 @@ def _vehicles(drivers: Sequence[Driver], around: Span) -> list[Vehicle]:
 
 def _around(needs: Sequence[RideNeeds], at: dt.datetime) -> RideNeeds:
     """Return one ride that spans all rides, so that facts gathered for it cover every one of them."""
-    spans = [one.errand.span for one in needs]
+    spans = [ride_needs.errand.span for ride_needs in needs]
     longest = max(span.ends_at - span.starts_at for span in spans)
-    whole = Span(min(span.starts_at for span in spans), max(at + longest, *(span.ends_at for span in spans)))
-    return replace(needs[0], errand=replace(needs[0].errand, span=whole))
+    covering = Span(min(span.starts_at for span in spans), max(at + longest, *(span.ends_at for span in spans)))
+    return replace(needs[0], errand=replace(needs[0].errand, span=covering))
 
 
 def _available(driver: Driver, facts: Facts, starts_at: dt.datetime) -> Available:

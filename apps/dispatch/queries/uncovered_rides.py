@@ -19,5 +19,7 @@ def left_without(shift: Shift, *, keeps: tuple[dt.datetime, dt.datetime] | None,
     rides = rides.filter(pickup_at__gte=shift.starts_at, pickup_at__lt=shift.ends_at)
     if keeps is not None:
         rides = rides.exclude(pickup_at__gte=keeps[0], pickup_at__lt=keeps[1])
-    others = Shift.objects.filter(driver_id=shift.driver_id, status=Shift.Status.PLANNED).exclude(pk=shift.pk)
-    return rides.exclude(Exists(others.filter(starts_at__lte=OuterRef("pickup_at"), ends_at__gt=OuterRef("pickup_at"))))
+    other_shifts = Shift.objects.filter(driver_id=shift.driver_id, status=Shift.Status.PLANNED).exclude(pk=shift.pk)
+    return rides.exclude(
+        Exists(other_shifts.filter(starts_at__lte=OuterRef("pickup_at"), ends_at__gt=OuterRef("pickup_at")))
+    )

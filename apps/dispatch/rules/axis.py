@@ -50,10 +50,10 @@ class Axis:
         hours = [self.starts_at + dt.timedelta(hours=count) for count in range(self.minutes // 60)]
         local = [at.astimezone(zone) for at in hours]
         labels = [clock(at) for at in local]
-        shown = [
+        unambiguous = [
             f"{label} {at:%Z}" if labels.count(label) > 1 else label for label, at in zip(labels, local, strict=True)
         ]
-        return [(count * 60, label) for count, label in enumerate(shown)]
+        return [(count * 60, label) for count, label in enumerate(unambiguous)]
 
 
 def service_day(at: dt.datetime, zone: str) -> dt.date:

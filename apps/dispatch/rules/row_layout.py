@@ -36,12 +36,12 @@ def segments(legs: Sequence[RideSlot]) -> list[Segment]:
 
     No segment where a place is unknown or rides overlap.
     """
-    found = []
+    drives = []
     for before, after in pairwise(legs):
         needed = drive_minutes(before.dropoff, after.pickup)
         gap = after.span.starts_at - before.span.ends_at
         if not needed or gap <= dt.timedelta(0):
             continue
         drive = dt.timedelta(minutes=needed)
-        found.append(Segment(Span(after.span.starts_at - min(drive, gap), after.span.starts_at), tight=drive > gap))
-    return found
+        drives.append(Segment(Span(after.span.starts_at - min(drive, gap), after.span.starts_at), tight=drive > gap))
+    return drives

@@ -85,13 +85,15 @@ def suggest(
     day = _Day(drivers, vehicles, shared_rides)
     suggestions: list[Suggestion] = []
     left: list[Left] = []
-    due_first = sorted(waiting, key=lambda one: (one.errand.latest_pickup_at, str(one.errand.ride_id)))
-    for needs in (_from_now(one, at) for one in due_first):
-        found = day.give(needs)
-        if isinstance(found, Suggestion):
-            suggestions.append(found)
+    due_first = sorted(
+        waiting, key=lambda ride_needs: (ride_needs.errand.latest_pickup_at, str(ride_needs.errand.ride_id))
+    )
+    for needs in (_from_now(ride_needs, at) for ride_needs in due_first):
+        result = day.give(needs)
+        if isinstance(result, Suggestion):
+            suggestions.append(result)
         else:
-            left.append(found)
+            left.append(result)
     return Plan(tuple(suggestions), tuple(left))
 
 
@@ -104,7 +106,7 @@ class _Day:
         vehicles: Mapping[UUID, VehicleFacts],
         shared_rides: Mapping[tuple[UUID, UUID], int],
     ) -> None:
-        self._drivers = {one.facts.id: one for one in drivers}
+        self._drivers = {driver.facts.id: driver for driver in drivers}
         self._vehicles = dict(vehicles)
         self._shared = shared_rides
         self._known: dict[tuple[UUID, UUID, date], ViolationCode | None] = {}
@@ -112,25 +114,27 @@ class _Day:
     def give(self, needs: RideNeeds) -> Suggestion | Left:
         """Choose a driver and vehicle for one ride, and mark both as occupied by it."""
         against: Counter[ViolationCode] = Counter()
-        for weighed, one, vehicle in self._by_cost(needs):
+        for weighed, driver, vehicle in self._by_cost(needs):
             if vehicle is None:
                 against[ViolationCode.VEHICLE_NOT_SUITABLE] += 1
-            elif code := self._first_against(Pairing(needs, one.facts, vehicle), vehicle.id):
+            elif code := self._first_against(Pairing(needs, driver.facts, vehicle), vehicle.id):
                 against[code] += 1
             else:
-                self._take(needs.errand, one, vehicle)
-                ride_id, driver_id = needs.errand.ride_id, one.facts.id
+                self._take(needs.errand, driver, vehicle)
+                ride_id, driver_id = needs.errand.ride_id, driver.facts.id
                 return Suggestion(ride_id, driver_id, vehicle.id, weighed.cost_minutes, weighed.reason)
         return Left(needs.errand.ride_id, against)
 
     def _by_cost(self, needs: RideNeeds) -> list[tuple[Score, Available, VehicleFacts | None]]:
         ranked = []
-        for one in self._drivers.values():
-            vehicle_id = _vehicle_at(one, needs.errand.span.starts_at)
+        for driver in self._drivers.values():
+            vehicle_id = _vehicle_at(driver, needs.errand.span.starts_at)
             vehicle = None if vehicle_id is None else self._vehicles.get(vehicle_id)
-            way = approach(needs, one.facts, last_seen=one.last_seen, home_base=one.home_base)
-            times = self._shared.get((needs.rider_id, one.facts.id), 0)
-            ranked.append((score(needs, one.facts, vehicle, way, shared_rides=times, violations=[]), one, vehicle))
+            route = approach(needs, driver.facts, last_seen=driver.last_seen, home_base=driver.home_base)
+            times = self._shared.get((needs.rider_id, driver.facts.id), 0)
+            ranked.append(
+                (score(needs, driver.facts, vehicle, route, shared_rides=times, violations=[]), driver, vehicle)
+            )
         return sorted(ranked, key=lambda row: (row[0].cost_minutes, str(row[1].facts.id)))
 
     def _first_against(self, pair: Pairing, vehicle_id: UUID) -> ViolationCode | None:
@@ -139,20 +143,20 @@ class _Day:
             self._known[key] = next((code for code in _OF_THE_DAY if any(True for _ in CHECKS[code][1](pair))), None)
         if self._known[key]:
             return self._known[key]
-        found = violations(pair.needs, pair.driver, pair.vehicle)
-        return found[0].code if found else None
+        conflicts = violations(pair.needs, pair.driver, pair.vehicle)
+        return conflicts[0].code if conflicts else None
 
-    def _take(self, errand: RideSlot, one: Available, vehicle: VehicleFacts) -> None:
-        taken = replace(errand, driver_id=one.facts.id, vehicle_id=vehicle.id)
-        facts = replace(one.facts, errands=(*one.facts.errands, taken))
-        self._drivers[one.facts.id] = replace(one, facts=facts)
-        self._vehicles[vehicle.id] = replace(vehicle, errands=(*vehicle.errands, taken))
+    def _take(self, errand: RideSlot, driver: Available, vehicle: VehicleFacts) -> None:
+        assigned = replace(errand, driver_id=driver.facts.id, vehicle_id=vehicle.id)
+        facts = replace(driver.facts, errands=(*driver.facts.errands, assigned))
+        self._drivers[driver.facts.id] = replace(driver, facts=facts)
+        self._vehicles[vehicle.id] = replace(vehicle, errands=(*vehicle.errands, assigned))
 
 
-def _vehicle_at(one: Available, at: datetime) -> UUID | None:
+def _vehicle_at(driver: Available, at: datetime) -> UUID | None:
     """Return the vehicle of the driver's shift at `at`, else the driver's default vehicle."""
-    on_shift = (shift.vehicle_id for shift in one.facts.shifts if shift.span.starts_at <= at < shift.span.ends_at)
-    return next(on_shift, one.default_vehicle_id)
+    on_shift = (shift.vehicle_id for shift in driver.facts.shifts if shift.span.starts_at <= at < shift.span.ends_at)
+    return next(on_shift, driver.default_vehicle_id)
 
 
 def _from_now(needs: RideNeeds, at: datetime) -> RideNeeds:

@@ -78,14 +78,14 @@ def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool 
     if not claim:
         return PackResult.NOT_YET
     try:
-        outcome, made = _go_on(by, at, seconds)
+        outcome, pack = _go_on(by, at, seconds)
     except OSError as trouble:  # for example: the disk is full, or another user owns the folder
         log.warning("downtime pack not written: %s", type(trouble).__name__)
         _tell(_NOT_WRITTEN, _("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
-        outcome, made = PackResult.FAILED, {}
-    claim.settle(claim.rows[0], **made)
+        outcome, pack = PackResult.FAILED, {}
+    claim.settle(claim.rows[0], **pack)
     if outcome is PackResult.MADE:
-        audit.record(by=by, action="rides.downtime_pack", details={name: made[name] for name in ("sheets", "rides")})
+        audit.record(by=by, action="rides.downtime_pack", details={name: pack[name] for name in ("sheets", "rides")})
         alerts.resolve(_NOT_WRITTEN, at=at)
         _copy(at)
     return outcome
@@ -107,47 +107,47 @@ def _row() -> QuerySet[DowntimePack]:
 def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[PackResult, dict[str, object]]:
     zone = ZoneInfo(settings.OPERATOR_TIME_ZONE)
     folder = Path(settings.DOWNTIME_DIR)
-    kept = folder / "sheets"
-    kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+    sheet_folder = folder / "sheets"
+    sheet_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     days = _days(by, at, zone)
-    without = False
+    without_sheets = False
     try:
         reader = run_sheet.Reader(by, zone, str(_("the downtime pack")), at, days.doors)
-        whole, rendered = _rendered_sheets(days.sheets, kept, reader, seconds)
+        complete, rendered = _rendered_sheets(days.sheets, sheet_folder, reader, seconds)
     except pdf.PangoMissing:
-        whole, rendered, without = True, {}, True
-    if not whole:
+        complete, rendered, without_sheets = True, {}, True
+    if not complete:
         return PackResult.MORE, {}
-    sheets = [] if without else days.sheets
+    sheets = [] if without_sheets else days.sheets
     tables = {name: downtime_page.table(rides, by, days.doors) for name, rides in days.tables.items()}
     tables["contents.csv"] = downtime_page.contents(sheets, by, zone)
     files = {name: csv_text(rows).encode() for name, rows in tables.items()}
-    files |= {one.file: rendered[one.file][1] for one in sheets}
+    files |= {sheet.file: rendered[sheet.file][1] for sheet in sheets}
     name = downtime_page.file_name(at)
     packed = sealed_zip.write(files, settings.DOWNTIME_PASSPHRASE, at=at.astimezone(zone))
     private_files.write(folder / name, packed)
-    _keep(kept.glob("*.zip"), {f"{digest}.zip" for digest, _pdf in rendered.values()})
+    _keep(sheet_folder.glob("*.zip"), {f"{digest}.zip" for digest, _pdf in rendered.values()})
     _keep(folder.glob(downtime_page.FILES), _newest(folder))
     count = sum(map(len, days.tables.values()))
-    made = {"made_at": at, "file": name, "size": len(packed), "sheets": len(sheets), "rides": count}
-    return PackResult.MADE, made | {"without_sheets": without}
+    pack = {"made_at": at, "file": name, "size": len(packed), "sheets": len(sheets), "rides": count}
+    return PackResult.MADE, pack | {"without_sheets": without_sheets}
 
 
 def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
     """Return the rides and sheets of today and tomorrow.  Thirteen queries."""
     today = service_day(at, zone.key)
-    found = _Days({}, [], {})
+    days = _Days({}, [], {})
     for day in (today, today + dt.timedelta(days=1)):
         axis = Axis(day, zone.key)
         rides = rides_of_day(axis, by=by)
-        found.tables[f"rides-{day.isoformat()}.csv"] = rides
-        found.sheets.extend(downtime_page.sheets(day, board(axis, by=by, at=at).rows, still_to_drive(rides)))
-    rides = [ride for rides in found.tables.values() for ride in rides]
-    return found._replace(doors=doors_of(rides, disclosure_of(by)))
+        days.tables[f"rides-{day.isoformat()}.csv"] = rides
+        days.sheets.extend(downtime_page.sheets(day, board(axis, by=by, at=at).rows, still_to_drive(rides)))
+    rides = [ride for rides in days.tables.values() for ride in rides]
+    return days._replace(doors=doors_of(rides, disclosure_of(by)))
 
 
 def _rendered_sheets(
-    sheets: Iterable[Sheet], kept: Path, reader: run_sheet.Reader, seconds: float
+    sheets: Iterable[Sheet], sheet_folder: Path, reader: run_sheet.Reader, seconds: float
 ) -> tuple[bool, dict[str, tuple[str, bytes]]]:
     """Return whether all sheets are finished, and digest and PDF by file; each run lays out at least one new sheet.
 
@@ -155,29 +155,31 @@ def _rendered_sheets(
     """
     until, new = time.monotonic() + seconds, 0
     made_at = reader.made_at.astimezone(reader.zone)
-    found: dict[str, tuple[str, bytes]] = {}
-    for one in sheets:
-        digest = _digest(one, reader)
-        sheet = _kept(kept / f"{digest}.zip")
+    rendered: dict[str, tuple[str, bytes]] = {}
+    for job in sheets:
+        digest = _digest(job, reader)
+        sheet = _stored_sheet(sheet_folder / f"{digest}.zip")
         if sheet is None:
             if new and time.monotonic() >= until:
-                return False, found
-            sheet = run_sheet.pdf_of(run_sheet.html(one.row, one.rides, one.day, reader))
+                return False, rendered
+            sheet = run_sheet.pdf_of(run_sheet.html(job.row, job.rides, job.day, reader))
             packed = sealed_zip.write({"sheet.pdf": sheet}, settings.DOWNTIME_PASSPHRASE, at=made_at)
-            private_files.write(kept / f"{digest}.zip", packed)
+            private_files.write(sheet_folder / f"{digest}.zip", packed)
             new += 1
-        found[one.file] = digest, sheet
-    return True, found
+        rendered[job.file] = digest, sheet
+    return True, rendered
 
 
-def _digest(one: Sheet, reader: run_sheet.Reader) -> str:
+def _digest(sheet: Sheet, reader: run_sheet.Reader) -> str:
     """Return a keyed digest of a sheet's content without its creation time, of the style and of the passphrase."""
-    said = run_sheet.html(one.row, one.rides, one.day, replace(reader, made_for="", made_at=one.rides[0].pickup_at))
-    parts = (said.encode(), run_sheet.STYLE.read_bytes(), settings.DOWNTIME_PASSPHRASE.encode())
+    content = run_sheet.html(
+        sheet.row, sheet.rides, sheet.day, replace(reader, made_for="", made_at=sheet.rides[0].pickup_at)
+    )
+    parts = (content.encode(), run_sheet.STYLE.read_bytes(), settings.DOWNTIME_PASSPHRASE.encode())
     return keyed_digest(b"\0".join(parts), purpose="downtime sheet").hex()
 
 
-def _kept(path: Path) -> bytes | None:
+def _stored_sheet(path: Path) -> bytes | None:
     try:
         return sealed_zip.read(path.read_bytes(), settings.DOWNTIME_PASSPHRASE)["sheet.pdf"]
     except (FileNotFoundError, sealed_zip.NotOpened):
@@ -185,7 +187,7 @@ def _kept(path: Path) -> bytes | None:
 
 
 def _newest(folder: Path) -> set[str]:
-    return set(sorted((one.name for one in folder.glob(downtime_page.FILES)), reverse=True)[:KEPT])
+    return set(sorted((pack.name for pack in folder.glob(downtime_page.FILES)), reverse=True)[:KEPT])
 
 
 def _keep(files: Iterable[Path], names: set[str]) -> None:

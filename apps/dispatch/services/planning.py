@@ -89,7 +89,7 @@ def assign_all(
     """Assign one driver to every ride of a selection; outcomes include refusals."""
     return _each(
         selection,
-        lambda one: assign(chosen=one, driver_id=driver_id, override_reason=override_reason, by=by, at=at),
+        lambda chosen: assign(chosen=chosen, driver_id=driver_id, override_reason=override_reason, by=by, at=at),
     )
 
 
@@ -97,7 +97,7 @@ def unassign_all(
     *, selection: Sequence[Chosen], reason_code: str, note: str = "", by: Principal, at: datetime
 ) -> list[SelectionResult]:
     """Unassign the drivers of a selection; outcomes include refusals."""
-    return _each(selection, lambda one: unassign(chosen=one, reason_code=reason_code, note=note, by=by, at=at))
+    return _each(selection, lambda chosen: unassign(chosen=chosen, reason_code=reason_code, note=note, by=by, at=at))
 
 
 def accept_all(*, suggestions: Sequence[Accepted], by: Principal, at: datetime) -> list[SelectionResult]:
@@ -105,13 +105,13 @@ def accept_all(*, suggestions: Sequence[Accepted], by: Principal, at: datetime) 
 
     All rules are checked again: a ride that has changed since the suggestion is refused.
     """
-    who = {one.chosen: one for one in suggestions}
+    by_ride = {suggestion.chosen: suggestion for suggestion in suggestions}
     return _each(
-        [one.chosen for one in suggestions],
+        [suggestion.chosen for suggestion in suggestions],
         lambda chosen: assign(
             chosen=chosen,
-            driver_id=who[chosen].driver_id,
-            vehicle_id=who[chosen].vehicle_id,
+            driver_id=by_ride[chosen].driver_id,
+            vehicle_id=by_ride[chosen].vehicle_id,
             method=Assignment.Method.AUTO,
             by=by,
             at=at,

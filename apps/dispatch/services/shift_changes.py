@@ -51,16 +51,16 @@ def amend(
     driver_ids = {before.driver_id, changes.get("driver_id", before.driver_id)}
     fleet.locked(driver_ids, changes.get("vehicle_id", before.vehicle_id), by)
     shift = shifts.amend(shift_id=shift_id, changes=changes, expected_version=expected_version, by=by, at=at)
-    keeps = _kept(before, shift)
-    if before.status == Shift.Status.PLANNED and _left(before, keeps, by) - set(seen):
+    keeps = _kept_period(before, shift)
+    if before.status == Shift.Status.PLANNED and _uncovered_ids(before, keeps, by) - set(seen):
         raise RidesLeft(keeps)
     return shift
 
 
-def _kept(before: Shift, shift: Shift) -> tuple[datetime, datetime] | None:
+def _kept_period(before: Shift, shift: Shift) -> tuple[datetime, datetime] | None:
     stays = shift.status == Shift.Status.PLANNED and shift.driver_id == before.driver_id
     return (shift.starts_at, shift.ends_at) if stays else None
 
 
-def _left(before: Shift, keeps: tuple[datetime, datetime] | None, by: Principal) -> set[UUID]:
+def _uncovered_ids(before: Shift, keeps: tuple[datetime, datetime] | None, by: Principal) -> set[UUID]:
     return set(left_without(before, keeps=keeps, by=by).values_list("pk", flat=True))
