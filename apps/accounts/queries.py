@@ -32,8 +32,8 @@ MOST_VIEWS = 100  # per page, including shared ones
 
 def open_alerts(*, by: Principal) -> tuple[list[Alert], bool]:
     """List open alerts, most severe first, then newest; return also whether there are more."""
-    found = list(Alert.objects.visible_to(by).open().order_by(_ORDER, "-created_at", "pk")[: MOST_OPEN + 1])
-    return found[:MOST_OPEN], len(found) > MOST_OPEN
+    alerts = list(Alert.objects.visible_to(by).open().order_by(_ORDER, "-created_at", "pk")[: MOST_OPEN + 1])
+    return alerts[:MOST_OPEN], len(alerts) > MOST_OPEN
 
 
 def alerts_at_hand(*, by: Principal) -> tuple[list[tuple[UUID, str]], int]:
@@ -49,8 +49,8 @@ def past_alerts(*, by: Principal) -> AlertQuerySet:
 
 def inbox_version(*, by: Principal) -> str:
     """Return a short text that changes whenever the caller's open alerts change.  One query."""
-    found = Alert.objects.visible_to(by).open().aggregate(count=Count("pk"), newest=Max("created_at"))
-    return f"{found['count']} {found['newest']}"
+    newest_and_count = Alert.objects.visible_to(by).open().aggregate(count=Count("pk"), newest=Max("created_at"))
+    return f"{newest_and_count['count']} {newest_and_count['newest']}"
 
 
 def inbox_changed(since: datetime, *, by: Principal) -> bool:
@@ -67,14 +67,14 @@ def names_of(actors: Iterable[str]) -> dict[str, str]:
     return {f"user:{pk}": name for pk, name in User.objects.filter(pk__in=ids).values_list("pk", "name")}
 
 
-def tokens(*, by: Principal, shown: str, client_id: UUID | None, at: datetime) -> ApiTokenQuerySet:
+def tokens(*, by: Principal, state: str, client_id: UUID | None, at: datetime) -> ApiTokenQuerySet:
     """Return tokens with their clients: working ones (`live`), those that no longer work (`ended`), or all."""
     rows = ApiToken.objects.visible_to(by).select_related("client")
     if client_id is not None:
         rows = rows.filter(client_id=client_id)
-    if shown == "live":
+    if state == "live":
         return rows.live(at)
-    return rows.ended(at) if shown == "ended" else rows
+    return rows.ended(at) if state == "ended" else rows
 
 
 def list_preferences(page: str, *, by: Principal) -> ListPreferences | None:

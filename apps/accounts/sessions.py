@@ -90,25 +90,29 @@ def forget(request: HttpRequest) -> None:
     vars(request).pop(_KEPT_ON_REQUEST, None)
 
 
-def stands(request: HttpRequest) -> bool:
+def is_current(request: HttpRequest) -> bool:
     """Return whether the rights of an earlier request are still the same, with new queries; for long-lived connections.
 
     False if its session has ended or was idle for too long, or if the person's password, status, role or memberships
     have changed.  Two queries; three for roles that are bound to facilities or providers.
     """
-    again = copy.copy(request)
-    forget(again)
-    again.session = SessionStore(request.session.session_key)
-    again.user = get_user(again)
-    return again.user.is_authenticated and seconds_left(again) >= 0 and principal_of(again) == principal_of(request)
+    fresh_request = copy.copy(request)
+    forget(fresh_request)
+    fresh_request.session = SessionStore(request.session.session_key)
+    fresh_request.user = get_user(fresh_request)
+    return (
+        fresh_request.user.is_authenticated
+        and seconds_left(fresh_request) >= 0
+        and principal_of(fresh_request) == principal_of(request)
+    )
 
 
 def _reach_of(request: HttpRequest) -> Reach:
-    kept: Reach | None = getattr(request, _KEPT_ON_REQUEST, None)
-    if kept is None:
-        kept = _reach(cast(User, request.user), request)  # only pages that require sign-in call this
-        setattr(request, _KEPT_ON_REQUEST, kept)
-    return kept
+    cached: Reach | None = getattr(request, _KEPT_ON_REQUEST, None)
+    if cached is None:
+        cached = _reach(cast(User, request.user), request)  # only pages that require sign-in call this
+        setattr(request, _KEPT_ON_REQUEST, cached)
+    return cached
 
 
 def _reach(user: User, request: HttpRequest) -> Reach:

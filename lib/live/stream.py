@@ -31,21 +31,21 @@ def listens(request: HttpRequest) -> bool:
     return request.headers.get("Accept") == _TYPE
 
 
-def stream(request: HttpRequest, *, sees: Sees, stands: Callable[[], bool]) -> HttpResponseBase:
-    """Stream the changes that `sees` accepts, as they are committed, until `stands` returns False.
+def stream(request: HttpRequest, *, sees: Sees, is_current: Callable[[], bool]) -> HttpResponseBase:
+    """Stream the changes that `sees` accepts, as they are committed, until `is_current` returns False.
 
     Events: `ready` (no later change is missed), `alive`, `changes`, `resync`; the data of the first two is the server's
-    clock in milliseconds.  `stands` checks the session and may query; it is called about every 20 seconds, in a thread.
+    clock in milliseconds.  `is_current` checks the session and may query; a thread calls it about every 20 seconds.
     The stream holds no database connection.  Under WSGI a stream would occupy a thread, so the response is 204:
     browsers stop connecting, and pages poll instead.
     """
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx would buffer it
-    return StreamingHttpResponse(_sent(sees, stands), content_type=_TYPE, headers=headers)
+    return StreamingHttpResponse(_sent(sees, is_current), content_type=_TYPE, headers=headers)
 
 
-async def _sent(sees: Sees, stands: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def _sent(sees: Sees, is_current: Callable[[], bool]) -> AsyncIterator[bytes]:
     # Return the connections used by sign-in and middleware to the pool now: `request_finished`, which does it for other
     # responses, is sent when a stream ends.
     await sync_to_async(connections.close_all)()
@@ -54,11 +54,11 @@ async def _sent(sees: Sees, stands: Callable[[], bool]) -> AsyncIterator[bytes]:
         if not await hub().hears(seconds=PATIENCE_SECONDS):
             return
         yield _clock("ready")
-        async for message in _messages(inbox, stands):
+        async for message in _messages(inbox, is_current):
             yield message
 
 
-async def _messages(inbox: Inbox, stands: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def _messages(inbox: Inbox, is_current: Callable[[], bool]) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
     due = loop.time() + random.uniform(*ALIVE_SECONDS)  # noqa: S311  # no secret
     while True:
@@ -70,15 +70,15 @@ async def _messages(inbox: Inbox, stands: Callable[[], bool]) -> AsyncIterator[b
         elif message is not None:
             yield b"event: changes\ndata: %b\n\n" % json.dumps(as_json(message)).encode()
         if loop.time() >= due:
-            if not await sync_to_async(_asked)(stands):
+            if not await sync_to_async(_check_session)(is_current):
                 return
             due = loop.time() + random.uniform(*ALIVE_SECONDS)  # noqa: S311  # no secret
             yield _clock("alive")  # an event, because scripts do not see comments
 
 
-def _asked(stands: Callable[[], bool]) -> bool:
+def _check_session(is_current: Callable[[], bool]) -> bool:
     try:
-        return stands()
+        return is_current()
     except Error:
         return False  # the browser reconnects and is checked again
     finally:

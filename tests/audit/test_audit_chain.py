@@ -50,7 +50,7 @@ def test_sealing_goes_on_where_it_stopped(trail: list[AuditEntry], dispatcher: P
     seal_audit_trail()
     seal_audit_trail()
 
-    head, wrong = audit_chain.verify(known=before)
+    head, wrong = audit_chain.verify(stored_head=before)
     assert (head.number, wrong) == (6, [])
 
 
@@ -107,7 +107,7 @@ def test_end_that_was_cut_off_is_found_by_a_head_kept_elsewhere(trail: list[Audi
     tamper("DELETE FROM audit_auditentry WHERE id IN (%s, %s)", trail[3].pk, trail[4].pk)
 
     assert audit_chain.verify()[1] == []
-    assert audit_chain.verify(known=head)[1] == ["seals 4 to 5 are missing at the end"]
+    assert audit_chain.verify(stored_head=head)[1] == ["seals 4 to 5 are missing at the end"]
 
 
 def test_trail_written_anew_is_found_by_a_head_kept_elsewhere(trail: list[AuditEntry]) -> None:
@@ -117,7 +117,7 @@ def test_trail_written_anew_is_found_by_a_head_kept_elsewhere(trail: list[AuditE
     audit_chain.seal()
 
     assert audit_chain.verify()[1] == []
-    assert audit_chain.verify(known=head)[1] == ["seal 5 differs from the stored one"]
+    assert audit_chain.verify(stored_head=head)[1] == ["seal 5 differs from the stored one"]
 
 
 def test_command_prints_the_head_and_takes_it_back(trail: list[AuditEntry], capsys: pytest.CaptureFixture[str]) -> None:

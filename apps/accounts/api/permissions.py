@@ -39,8 +39,8 @@ def record_denial(view: Any, code: Code, details: list[dict[str, Any]]) -> None:
         case _:
             reason = code.name.lower()
     request = view.request
-    asked = {"method": request.method, "route": request.resolver_match.route}
-    audit.record_denial(by=request.auth, reason=reason, details=asked)
+    endpoint = {"method": request.method, "route": request.resolver_match.route}
+    audit.record_denial(by=request.auth, reason=reason, details=endpoint)
 
 
 class ScopePermission(BasePermission):

@@ -43,8 +43,8 @@ class TokenViewSet(ApiViewSet):
         Tokens that reach further than yours are not among them. Secrets are never shown.
         """
         rows = ApiToken.objects.visible_to(self.principal).select_related("client")
-        wanted = {name: self.query[name] for name in ("client_id", "role") if name in self.query}
-        return self.answer_page(self.page(rows.filter(**wanted), sort="-created_at"))
+        filters = {name: self.query[name] for name in ("client_id", "role") if name in self.query}
+        return self.answer_page(self.page(rows.filter(**filters), sort="-created_at"))
 
     def create(self, request: Request) -> Response:
         """Issue a token.

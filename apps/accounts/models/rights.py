@@ -261,12 +261,12 @@ class AlertQuerySet(models.QuerySet["Alert"]):
 
         Alerts about a facility, or a provider, also have to be within the data scope.
         """
-        found = self.filter(scope__in=[scope for scope in Scope.values if principal.has_scope(scope)])
+        in_scope = self.filter(scope__in=[scope for scope in Scope.values if principal.has_scope(scope)])
         if principal.provider_ids is not None:
-            return found.filter(Q(provider__isnull=True) | Q(provider_id__in=principal.provider_ids), facility=None)
+            return in_scope.filter(Q(provider__isnull=True) | Q(provider_id__in=principal.provider_ids), facility=None)
         if principal.facility_ids is not None:
-            return found.filter(Q(facility__isnull=True) | Q(facility_id__in=principal.facility_ids), provider=None)
-        return found
+            return in_scope.filter(Q(facility__isnull=True) | Q(facility_id__in=principal.facility_ids), provider=None)
+        return in_scope
 
     def open(self) -> "AlertQuerySet":
         """Filter to alerts that are neither resolved nor acknowledged."""

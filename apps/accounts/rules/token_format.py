@@ -44,16 +44,16 @@ def write(parts: Parts) -> str:
 
 def read(text: str) -> Parts | None:
     """Parse a token; None if its format or checksum is wrong."""
-    found = _FORM.fullmatch(text)
-    if found is None or _checksum(text[:-CHECKSUM_LENGTH]) != found.group(3):
+    match = _FORM.fullmatch(text)
+    if match is None or _checksum(text[:-CHECKSUM_LENGTH]) != match.group(3):
         return None
-    return Parts(found.group(1), found.group(2))
+    return Parts(match.group(1), match.group(2))
 
 
 def key_id_in(text: str) -> str | None:
     """Return the key id of a token anywhere in `text`, without checking the checksum."""
-    found = _FORM.search(text)
-    return found and found.group(1)
+    match = _FORM.search(text)
+    return match and match.group(1)
 
 
 def _checksum(body: str) -> str:

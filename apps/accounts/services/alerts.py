@@ -134,7 +134,9 @@ def send_mails(*, at: datetime) -> int:
 def _recipients(alert: Alert) -> dict[str, str]:
     """Return the recipients of an alert: language by mail address."""
     active = User.objects.filter(is_active=True).order_by("email")
-    people = {one.email: one.language for one in active if alert.scope in one.scopes and _reaches(one, alert)}
+    people = {
+        person.email: person.language for person in active if alert.scope in person.scopes and _reaches(person, alert)
+    }
     return dict.fromkeys(settings.ALERT_EMAILS, "") | people
 
 

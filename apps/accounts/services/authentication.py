@@ -69,8 +69,8 @@ class _Verified:
         self.generation = 0  # counts changes, so that a row read before a change is not cached after it
 
     def get(self, presented: bytes) -> ApiToken | None:
-        held = self._rows.get(presented)
-        return held[1] if held is not None and held[0] > time.monotonic() else None
+        cached = self._rows.get(presented)
+        return cached[1] if cached is not None and cached[0] > time.monotonic() else None
 
     def put(self, presented: bytes, token: ApiToken, *, generation: int) -> None:
         if settings.API_TOKEN_CACHE_SECONDS <= 0:
@@ -84,7 +84,7 @@ class _Verified:
     def forget(self, is_changed: Callable[[ApiToken], bool]) -> None:
         with self._lock:
             self.generation += 1
-            self._rows = {key: held for key, held in self._rows.items() if not is_changed(held[1])}
+            self._rows = {key: cached for key, cached in self._rows.items() if not is_changed(cached[1])}
 
 
 _verified = _Verified()
@@ -146,8 +146,8 @@ def authenticate(text: str, *, at: datetime, request_id: str = "", ip: str | Non
 
 def _token_of(text: str) -> ApiToken:
     presented = hashlib.sha256(text.encode()).digest()
-    if held := _verified.get(presented):
-        return held
+    if token := _verified.get(presented):
+        return token
     parts, generation = token_format.read(text), _verified.generation
     if parts is None:
         raise NotAuthenticated

@@ -38,7 +38,7 @@ def prefer(
 
 
 @transaction.atomic
-def arrange(*, page: str, rows: int, offered: Collection[str], shown: Collection[str], by: Principal) -> None:
+def arrange(*, page: str, rows: int, offered: Collection[str], visible: Collection[str], by: Principal) -> None:
     """Save the caller's preferences for a list: rows per page, and which of the `offered` columns are shown.
 
     Columns that are not in `offered` keep their setting.
@@ -46,8 +46,8 @@ def arrange(*, page: str, rows: int, offered: Collection[str], shown: Collection
     Raises:
         InvalidInput: no column would be left.
     """
-    left_out = set(offered) - set(shown)
-    if left_out and not set(offered) & set(shown):
+    left_out = set(offered) - set(visible)
+    if left_out and not set(offered) & set(visible):
         raise InvalidInput("columns", _("Leave at least one column."), detail_code="required")
     preferences, _created = ListPreferences.objects.select_for_update().get_or_create(
         user_id=cast(UUID, by.id), page=page

@@ -47,7 +47,7 @@ def encrypted_columns() -> list[tuple[type[models.Model], str]]:
             for column in model._meta.local_concrete_fields
             if isinstance(column, models.BinaryField) and column.name.endswith(SUFFIX)
         ),
-        key=lambda found: (found[0]._meta.db_table, found[1]),
+        key=lambda column: (column[0]._meta.db_table, column[1]),
     )
 
 
@@ -65,8 +65,8 @@ def reencrypt(*, by: Principal, rows_at_once: int, tell: Callable[[Progress], No
         by=by,
         action="keys.reencrypt",
         subject_type="key",
-        outcome="failed" if any(one.unreadable for one in columns) else "done",
-        details={one.column: one.reencrypted for one in columns if one.reencrypted},
+        outcome="failed" if any(column.unreadable for column in columns) else "done",
+        details={column.column: column.reencrypted for column in columns if column.reencrypted},
     )
     return columns
 
@@ -76,22 +76,22 @@ def _reencrypt_column(
 ) -> Progress:
     column = name.removesuffix(SUFFIX)
 
-    def anew(key: UUID, held: Any) -> bytes | None:
-        encrypted = bytes(held)
+    def reencrypted(key: UUID, stored: Any) -> bytes | None:
+        encrypted = bytes(stored)
         if key_of(encrypted) == newest_key():
             return None
         bound_to = aad(model, column, key)
         return encrypt_bytes(decrypt_bytes(encrypted, aad=bound_to), aad=bound_to)
 
     most = min(rows_at_once, getattr(model, "REENCRYPTED_AT_ONCE", rows_at_once))
-    return _go_through(Progress(f"{model._meta.db_table}.{column}"), model, name, most, tell, anew)
+    return _go_through(Progress(f"{model._meta.db_table}.{column}"), model, name, most, tell, reencrypted)
 
 
-def _seeds(key: Any, held: dict[str, Any]) -> dict[str, Any] | None:
-    old = {name: held[name] for name in _SEEDS if name in held and totp_secrets.key_id(held[name]) != newest_key()}
+def _seeds(key: Any, data: dict[str, Any]) -> dict[str, Any] | None:
+    outdated = {name: data[name] for name in _SEEDS if name in data and totp_secrets.key_id(data[name]) != newest_key()}
     return (
-        {**held, **{name: totp_secrets.encrypt(totp_secrets.decrypt(text)) for name, text in old.items()}}
-        if old
+        {**data, **{name: totp_secrets.encrypt(totp_secrets.decrypt(text)) for name, text in outdated.items()}}
+        if outdated
         else None
     )
 
@@ -102,19 +102,19 @@ def _go_through(
     name: str,
     rows_at_once: int,
     tell: Callable[[Progress], None],
-    anew: Callable[[Any, Any], Any],
+    reencrypted: Callable[[Any, Any], Any],
 ) -> Progress:
     for batch in _batches(model, name, rows_at_once):
         with transaction.atomic():
-            for key, held in batch:
+            for key, stored in batch:
                 progress.seen += 1
                 try:
-                    value = anew(key, held) if held else None
+                    value = reencrypted(key, stored) if stored else None
                 except _UNREADABLE:
                     progress.unreadable.append(key)
                     continue
                 if value is not None:
-                    unchanged = model._default_manager.filter(pk=key, **{name: held})
+                    unchanged = model._default_manager.filter(pk=key, **{name: stored})
                     progress.reencrypted += unchanged.update(**{name: value})
         tell(progress)
     return progress

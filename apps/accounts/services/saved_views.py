@@ -24,13 +24,13 @@ def keep(
         InvalidInput: the caller has the maximum number of views of the page.
     """
     owner = _locked(by)
-    others = SavedView.objects.filter(user_id=owner, page=page).exclude(name=name)
-    if others.count() >= MOST:
+    other_views = SavedView.objects.filter(user_id=owner, page=page).exclude(name=name)
+    if other_views.count() >= MOST:
         raise InvalidInput(
             "name", _("There are %(most)s views already: remove one first."), detail_code="too_many", most=MOST
         )
-    wanted = {"query": query, "shared_with": shared_with, "created_at": at}
-    view, _created = SavedView.objects.update_or_create(user_id=owner, page=page, name=name, defaults=wanted)
+    columns = {"query": query, "shared_with": shared_with, "created_at": at}
+    view, _created = SavedView.objects.update_or_create(user_id=owner, page=page, name=name, defaults=columns)
     return view
 
 
@@ -60,8 +60,8 @@ def remove(*, view_id: UUID, by: Principal) -> None:
     Raises:
         NotFound: the caller has no such view.
     """
-    gone, _rows = SavedView.objects.filter(pk=view_id, user_id=cast(UUID, by.id)).delete()
-    if not gone:
+    deleted_count, _rows = SavedView.objects.filter(pk=view_id, user_id=cast(UUID, by.id)).delete()
+    if not deleted_count:
         raise NotFound(_("view"))
 
 

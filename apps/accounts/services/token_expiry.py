@@ -39,8 +39,8 @@ def announce(*, at: datetime) -> int:
 @transaction.atomic
 def _announce(token_id: UUID, at: datetime) -> bool:
     token = ApiToken.objects.select_related("client").select_for_update(of=("self",)).get(pk=token_id)
-    left = token.expires_at - at
-    sequence = max(place for place, days in enumerate(NOTICES, start=1) if left <= timedelta(days=days))
+    remaining = token.expires_at - at
+    sequence = max(place for place, days in enumerate(NOTICES, start=1) if remaining <= timedelta(days=days))
     if Event.objects.filter(subject_type="token", subject_id=token.pk, sequence__gte=sequence).exists():
         return False
     events.record(
@@ -63,7 +63,7 @@ def _announce(token_id: UUID, at: datetime) -> bool:
 
 
 def _alert(token: ApiToken, *, days: int, at: datetime) -> None:
-    left = Message(_("%(count)s days"), {"count": days}) if days > 1 else _("a day")
+    time_left = Message(_("%(count)s days"), {"count": days}) if days > 1 else _("a day")
     alerts.resolve(alert_key(token.pk), at=at)  # the previous notice
     alerts.raise_alert(
         kind="token.expiring",
@@ -72,7 +72,7 @@ def _alert(token: ApiToken, *, days: int, at: datetime) -> None:
         key=alert_key(token.pk),
         title=Message(
             _("Token %(key)s of “%(client)s” expires within %(left)s"),
-            {"key": token.key_id, "client": token.client.name, "left": left},
+            {"key": token.key_id, "client": token.client.name, "left": time_left},
         ),
         path=f"/console/developers/tokens/{token.pk}/",
         at=at,

@@ -194,8 +194,8 @@ def _check(grant: Grant, client: ApiClient, by: Principal, at: datetime) -> None
     # before the checks below, which would reveal to the issuer what exists outside its data scope
     _check_issuer(grant, by)
     _check_exist("facilityIds", grant.facility_ids, Facility.objects.filter(pk__in=grant.facility_ids or ()).count())
-    found = TransportProvider.objects.filter(pk__in=grant.provider_ids or ()).count()
-    _check_exist("providerIds", grant.provider_ids, found)
+    provider_count = TransportProvider.objects.filter(pk__in=grant.provider_ids or ()).count()
+    _check_exist("providerIds", grant.provider_ids, provider_count)
     longest = timedelta(days=client.max_token_age_days)
     if grant.expires_at is not None and not at < grant.expires_at <= at + longest:
         raise InvalidInput("expiresAt", _("%(field)s must lie in the next %(days)s days."), days=longest.days)
@@ -214,16 +214,16 @@ def _check_network(network: str) -> None:
         raise InvalidInput("allowedCidrs", _("%(field)s must be networks such as 192.0.2.0/24.")) from None
 
 
-def _check_exist(name: str, wanted: frozenset[UUID] | None, found: int) -> None:
-    if wanted is not None and found != len(wanted):
+def _check_exist(name: str, ids: frozenset[UUID] | None, found_count: int) -> None:
+    if ids is not None and found_count != len(ids):
         raise InvalidInput(name, _("%(field)s must name records that exist."), detail_code="unknown_id")
 
 
 def _check_issuer(grant: Grant, by: Principal) -> None:
     wide = []
     if by.kind == "token":
-        wanted = grant.scopes if grant.scopes is not None else SCOPES_OF_TOKEN[grant.role]
-        wide += [] if wanted <= by.scopes else ["scopes"]
+        scopes = grant.scopes if grant.scopes is not None else SCOPES_OF_TOKEN[grant.role]
+        wide += [] if scopes <= by.scopes else ["scopes"]
         wide += [] if Phi[grant.phi_level.upper()] <= by.phi else ["phiLevel"]
     wide += [] if _reaches(by.facility_ids, grant.facility_ids) else ["facilityIds"]
     wide += [] if _reaches(by.provider_ids, grant.provider_ids) else ["providerIds"]
@@ -239,8 +239,8 @@ def _check_issuer(grant: Grant, by: Principal) -> None:
         raise WiderThanIssuer(details=details)
 
 
-def _reaches(own: frozenset[UUID] | None, wanted: frozenset[UUID] | None) -> bool:
-    return own is None or (wanted is not None and wanted <= own)
+def _reaches(own: frozenset[UUID] | None, requested: frozenset[UUID] | None) -> bool:
+    return own is None or (requested is not None and requested <= own)
 
 
 def _create(

@@ -54,26 +54,25 @@ def seal() -> int:
     return len(seals)
 
 
-def verify(*, known: Head = START) -> tuple[Head, list[str]]:
+def verify(*, stored_head: Head = START) -> tuple[Head, list[str]]:
     """Compute the chain again; return its head and a list of problems as text.
 
-    `known` is a head that was stored elsewhere; without it, entries deleted at the end are not detected.  Reads all
-    entries.
+    `stored_head` was stored elsewhere; without it, entries deleted at the end are not detected.  Reads all entries.
     """
-    wrong, head, digest = [], START, b""
+    problems, head, digest = [], START, b""
     for number, sealed, row in _links():
         if number != head.number + 1:
-            wrong.append(f"seals {head.number + 1} to {number - 1} are missing")
+            problems.append(f"seals {head.number + 1} to {number - 1} are missing")
         digest = _next(digest, row)
         if digest != sealed:
-            wrong.append(f"entry {row['id']} (seal {number}) or its place in the trail was altered")
+            problems.append(f"entry {row['id']} (seal {number}) or its place in the trail was altered")
             digest = sealed  # later links are checked independently
         head = Head(number, sealed.hex())
-        if number == known.number and head != known:
-            wrong.append(f"seal {number} differs from the stored one")
-    if head.number < known.number:
-        wrong.append(f"seals {head.number + 1} to {known.number} are missing at the end")
-    return head, wrong
+        if number == stored_head.number and head != stored_head:
+            problems.append(f"seal {number} differs from the stored one")
+    if head.number < stored_head.number:
+        problems.append(f"seals {head.number + 1} to {stored_head.number} are missing at the end")
+    return head, problems
 
 
 def _links() -> Iterator[tuple[int, bytes, dict[str, Any]]]:

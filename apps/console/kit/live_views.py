@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 
 from apps.accounts.queries import inbox_changed, inbox_version
 from apps.accounts.services.alerts import AUDIENCES
-from apps.accounts.sessions import principal_of, stands
+from apps.accounts.sessions import is_current, principal_of
 from apps.accounts.visibility import ALERT, change_filter_for
 from apps.events import queries
 from apps.events.models import Event
@@ -29,7 +29,7 @@ MARGIN: Final = dt.timedelta(seconds=60)
 @require_GET
 def live(request: HttpRequest) -> HttpResponseBase:
     """Stream the changes that the user may see, until the session ends or its rights change."""
-    return stream(request, sees=change_filter_for(principal_of(request)), stands=partial(stands, request))
+    return stream(request, sees=change_filter_for(principal_of(request)), is_current=partial(is_current, request))
 
 
 @require_GET

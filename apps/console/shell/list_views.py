@@ -42,7 +42,7 @@ def arrange(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
         return _to(page, asked)
     try:
         shown = set(request.POST.getlist("columns"))
-        preferences.arrange(page=page, rows=rows, offered=offered, shown=shown, by=by)
+        preferences.arrange(page=page, rows=rows, offered=offered, visible=shown, by=by)
     except DomainError as refusal:
         messages.error(request, refusal.message)
     else:

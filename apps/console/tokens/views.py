@@ -37,7 +37,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
     shown = request.GET.get("shown", "")
     shown = shown if shown in SHOWN else "live"
     client_id = uuid_or_none(request.GET.get("client"))
-    page = newest_first(queries.tokens(by=by, shown=shown, client_id=client_id, at=now), request.GET.get("before", ""))
+    page = newest_first(queries.tokens(by=by, state=shown, client_id=client_id, at=now), request.GET.get("before", ""))
     context = {
         "rows": [(token, state_of(token, now)) for token in page.rows],
         "older": page.next,

@@ -34,8 +34,8 @@ class EventViewSet(ApiViewSet):
         bound = digest_of(["events", types, reach(self.principal)])
         batch = queries.feed(by=self.principal, types=types, after=self._position(bound), limit=limit)
         page = {"limit": limit, "hasMore": batch.has_more, "nextCursor": seal_cursor([*batch.position], bound=bound)}
-        shown = EventOut(batch.events, many=True, context=self.get_serializer_context()).data
-        return Response({"data": shown, "page": page})
+        data = EventOut(batch.events, many=True, context=self.get_serializer_context()).data
+        return Response({"data": data, "page": page})
 
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Read one event."""

@@ -16,10 +16,10 @@ class Command(BaseCommand):
         parser.add_argument("--head", help="a head printed earlier, NUMBER:DIGEST; shows a trail cut off at its end")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        head, wrong = audit_chain.verify(known=_head(options["head"]))
-        for line in wrong:
+        head, problems = audit_chain.verify(stored_head=_head(options["head"]))
+        for line in problems:
             self.stderr.write(line)
-        if wrong:
+        if problems:
             raise CommandError("The audit trail was altered.")
         self.stdout.write(f"{head.number}:{head.digest}")
 
