@@ -36,10 +36,10 @@ Act = Callable[..., RideException]
 def acknowledge(request: HttpRequest, exception_id: UUID) -> HttpResponse:
     """Acknowledge an exception; the user becomes its owner."""
 
-    def act(values: dict[str, Any], **told: Any) -> RideException:
-        return exceptions.acknowledge(**told)
+    def act(values: dict[str, Any], **arguments: Any) -> RideException:
+        return exceptions.acknowledge(**arguments)
 
-    return _acted(request, exception_id, "acknowledge", Versioned(request.POST), act, _("It is yours."))
+    return _submit(request, exception_id, "acknowledge", Versioned(request.POST), act, _("It is yours."))
 
 
 @require_POST
@@ -48,10 +48,10 @@ def snooze(request: HttpRequest, exception_id: UUID) -> HttpResponse:
     """Snooze an exception for a while, or end the snooze."""
     form = SnoozeForm(request.POST, auto_id="snooze_%s")
 
-    def act(values: dict[str, Any], **told: Any) -> RideException:
-        return exceptions.snooze(until=form.moment(told["at"], zone_of(request)), **told)
+    def act(values: dict[str, Any], **arguments: Any) -> RideException:
+        return exceptions.snooze(until=form.moment(arguments["at"], zone_of(request)), **arguments)
 
-    return _acted(request, exception_id, "snooze", form, act, _("The desk shows it again when it is time."))
+    return _submit(request, exception_id, "snooze", form, act, _("The desk shows it again when it is time."))
 
 
 @require_POST
@@ -59,59 +59,61 @@ def snooze(request: HttpRequest, exception_id: UUID) -> HttpResponse:
 def close(request: HttpRequest, exception_id: UUID) -> HttpResponse:
     """Close an exception with a resolution code."""
 
-    def act(values: dict[str, Any], **told: Any) -> RideException:
+    def act(values: dict[str, Any], **arguments: Any) -> RideException:
         return exceptions.resolve(
-            code=ResolutionCode(values["code"]), note=values["note"], dismiss=values["dismiss"], **told
+            code=ResolutionCode(values["code"]), note=values["note"], dismiss=values["dismiss"], **arguments
         )
 
     form = CloseForm(request.POST, auto_id="close_%s")
-    return _acted(request, exception_id, "close", form, act, _("The exception is closed."))
+    return _submit(request, exception_id, "close", form, act, _("The exception is closed."))
 
 
-def _acted(request: HttpRequest, exception_id: UUID, name: str, form: Versioned, act: Act, done: str) -> HttpResponse:
+def _submit(
+    request: HttpRequest, exception_id: UUID, name: str, form: Versioned, act: Act, message: str
+) -> HttpResponse:
     """Perform an action on an exception and return to the list, or show the exception with the form's errors."""
     by = principal_of(request)
-    views.found_exception(exception_id, by)
+    views.get_exception(exception_id, by)
     if not form.is_valid():
         return _refused(request, exception_id, name, form)
     version = form.cleaned_data["version"]
     try:
         act(form.cleaned_data, exception_id=exception_id, expected_version=version, by=by, at=timezone.now())
     except (StaleVersion, AlreadyClaimed, AlreadySettled):
-        return _too_late(request, exception_id, by)
+        return _conflict_response(request, exception_id, by)
     except DomainError as refusal:
         form.refuse(refusal)
         return _refused(request, exception_id, name, form)
     if PART in request.headers:
-        return render(request, "rides/exceptions_list.html", views.listing(request) | {"said": done})
-    messages.success(request, done)
-    return redirect(_list(request))
+        return render(request, "rides/exceptions_list.html", views.listing(request) | {"announcement": message})
+    messages.success(request, message)
+    return redirect(_list_url(request))
 
 
-def _too_late(request: HttpRequest, exception_id: UUID, by: Principal) -> HttpResponse:
+def _conflict_response(request: HttpRequest, exception_id: UUID, by: Principal) -> HttpResponse:
     """Respond with 409 and a message about the other user's change; this request changed nothing."""
-    said = _quicker(views.found_exception(exception_id, by))
+    message = _other_change(views.get_exception(exception_id, by))
     if PART in request.headers:
-        context = views.listing(request) | {"said": said}
+        context = views.listing(request) | {"announcement": message}
         return render(request, "rides/exceptions_list.html", context, status=views.CONFLICT)
-    return views.page(request, exception_id, status=views.CONFLICT, conflict=said)
+    return views.page(request, exception_id, status=views.CONFLICT, conflict=message)
 
 
 def _refused(request: HttpRequest, exception_id: UUID, name: str, form: Versioned) -> HttpResponse:
     return views.page(request, exception_id, returned={name: form})
 
 
-def _quicker(found: RideException) -> str:
-    if found.resolved_at is not None:
-        closer = ride_labels.who(found.resolved_by, accounts.names_of([found.resolved_by]))
+def _other_change(exception: RideException) -> str:
+    if exception.resolved_at is not None:
+        closer = ride_labels.actor_name(exception.resolved_by, accounts.names_of([exception.resolved_by]))
         return _("%(name)s has closed it already.") % {"name": closer}
-    if found.status == ExceptionStatus.ACKNOWLEDGED:
-        owner = found.owner.name if found.owner else ride_labels.who(found.acknowledged_by, {})
+    if exception.status == ExceptionStatus.ACKNOWLEDGED:
+        owner = exception.owner.name if exception.owner else ride_labels.actor_name(exception.acknowledged_by, {})
         return _("%(name)s has it already.") % {"name": owner}
     return _("It has changed meanwhile: look at it again.")
 
 
-def _list(request: HttpRequest) -> str:
+def _list_url(request: HttpRequest) -> str:
     """Return the URL of the list that the form came from, with its filters."""
     query = QueryDict(request.META.get("QUERY_STRING", ""))
     return f"{reverse(QUEUE.page)}?{query.urlencode()}" if query else reverse(QUEUE.page)

@@ -45,7 +45,10 @@ HISTORY: Final = Listing(
 
 
 def _types() -> list[tuple[str, Any]]:
-    return [_ANY, *sorted(((type_.value, ADVICE[type_].title) for type_ in ExceptionType), key=lambda one: str(one[1]))]
+    return [
+        _ANY,
+        *sorted(((type_.value, ADVICE[type_].title) for type_ in ExceptionType), key=lambda choice: str(choice[1])),
+    ]
 
 
 class DeskFilter(ListFilter):
@@ -112,11 +115,11 @@ class SnoozeForm(Versioned):
         minutes = self.cleaned_data["minutes"]
         if minutes is not None:
             return at + timedelta(minutes=minutes) if minutes else None
-        there = at.astimezone(zone)
-        wanted = datetime.combine(there.date(), self.cleaned_data["until"], tzinfo=zone)
-        if wanted <= there:
-            wanted = datetime.combine(there.date() + timedelta(days=1), self.cleaned_data["until"], tzinfo=zone)
-        return wanted.astimezone(UTC)
+        local = at.astimezone(zone)
+        until = datetime.combine(local.date(), self.cleaned_data["until"], tzinfo=zone)
+        if until <= local:
+            until = datetime.combine(local.date() + timedelta(days=1), self.cleaned_data["until"], tzinfo=zone)
+        return until.astimezone(UTC)
 
 
 class CloseForm(Versioned):

@@ -42,8 +42,8 @@ def queue(request: HttpRequest) -> HttpResponse:
     """Show open exceptions, most severe first.  The number of queries is independent of the rows."""
     by = principal_of(request)
     filters = queue_filters(by)
-    listed = listing(request, filters)
-    context = listed | views_of(request, listed["shown"], filters)
+    list_context = listing(request, filters)
+    context = list_context | views_of(request, list_context["shown"], filters)
     context["counts"] = [
         (ride_labels.SEVERITIES[severity], severity.value, n) for severity, n in day_counts.unsettled_exceptions(by=by)
     ]
@@ -82,7 +82,7 @@ def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, A
         "shown": shown,
         "query": shown.query,
         "live_query": request.GET.urlencode(),
-        "rows": [_row(one, by, now) for one in page.rows],
+        "rows": [_row(exception_row, by, now) for exception_row in page.rows],
         "next": page.next,
         "may_act": by.has_scope(Scope.EXCEPTIONS_WRITE),
         "me": by.id,
@@ -98,9 +98,9 @@ def history(request: HttpRequest) -> HttpResponse:
     form = cast(HistoryFilter, filters(request.GET))
     shown = arranged(request, HISTORY, form.known())
     page = exception_queue.history(form.exception_filter(), by=by, sort=shown.sort, after=shown.after, size=shown.rows)
-    names = accounts.names_of(one.resolved_by for one in page.rows)
+    names = accounts.names_of(exception_row.resolved_by for exception_row in page.rows)
     _record_list(page.rows, by)
-    rows = [_row(one, by, now) | _closed(one, names) for one in page.rows]
+    rows = [_row(exception_row, by, now) | _closed(exception_row, names) for exception_row in page.rows]
     context = {"form": form, "shown": shown, "query": shown.query, "rows": rows, "next": page.next}
     return render(request, "rides/exceptions_history.html", context | views_of(request, shown, filters))
 
@@ -112,12 +112,12 @@ def exception(request: HttpRequest, exception_id: UUID) -> HttpResponse:
     return page(request, exception_id)
 
 
-def found_exception(exception_id: UUID, by: Principal) -> RideException:
+def get_exception(exception_id: UUID, by: Principal) -> RideException:
     """Return a visible exception; raises Http404 otherwise."""
-    found = exception_queue.by_id(exception_id, by=by)
-    if found is None:
+    exception_row = exception_queue.by_id(exception_id, by=by)
+    if exception_row is None:
         raise Http404
-    return found
+    return exception_row
 
 
 def page(
@@ -130,28 +130,28 @@ def page(
 ) -> HttpResponse:
     """Render an exception; `returned` is a form with its errors, `conflict` a message about another user's change."""
     by, now = principal_of(request), timezone.now()
-    found = found_exception(exception_id, by)
+    exception_row = get_exception(exception_id, by)
     record_read(
         by=by,
         action="exceptions.read",
         subject_type="exception",
-        subject_id=found.pk,
-        rider_ids=[found.rider_id],
-        facility_id=found.facility_id,
+        subject_id=exception_row.pk,
+        rider_ids=[exception_row.rider_id],
+        facility_id=exception_row.facility_id,
     )
-    names = accounts.names_of([found.resolved_by, found.acknowledged_by, found.opened_by])
-    fresh = {"version": found.version}
+    names = accounts.names_of([exception_row.resolved_by, exception_row.acknowledged_by, exception_row.opened_by])
+    initial = {"version": exception_row.version}
     context = {
-        **_row(found, by, now),
-        **ride_panel.exception(found, names, by),
-        "opened_by": ride_labels.who(found.opened_by, names),
-        "contacts": _contacts(found, by),
-        "snooze": SnoozeForm(initial=fresh, auto_id="snooze_%s"),
-        "close": CloseForm(initial=fresh, auto_id="close_%s"),
+        **_row(exception_row, by, now),
+        **ride_panel.exception(exception_row, names, by),
+        "opened_by": ride_labels.actor_name(exception_row.opened_by, names),
+        "contacts": _contacts(exception_row, by),
+        "snooze": SnoozeForm(initial=initial, auto_id="snooze_%s"),
+        "close": CloseForm(initial=initial, auto_id="close_%s"),
         **returned,
         "returned": next(iter(returned.values()), None),
         "conflict": conflict,
-        "may_act": by.has_scope(Scope.EXCEPTIONS_WRITE) and found.resolved_at is None,
+        "may_act": by.has_scope(Scope.EXCEPTIONS_WRITE) and exception_row.resolved_at is None,
         "may_book": by.has_scope(Scope.RIDES_WRITE),
         "me": by.id,
         "query": request.GET.urlencode(),
@@ -159,36 +159,40 @@ def page(
     return render(request, "rides/exception.html", context, status=UNPROCESSABLE if returned else status)
 
 
-def _row(one: RideException, by: Principal, now: datetime) -> dict[str, Any]:
-    ride = one.ride
+def _row(exception_row: RideException, by: Principal, now: datetime) -> dict[str, Any]:
+    ride = exception_row.ride
     return {
-        "row": one,
-        "severity": ride_labels.SEVERITIES[one.severity],
-        "title": ride_labels.title_of(one.type),
-        "step": ADVICE[one.type].step,
-        "answer": ride_panel.answer_of(one),
+        "row": exception_row,
+        "severity": ride_labels.SEVERITIES[exception_row.severity],
+        "title": ride_labels.title_of(exception_row.type),
+        "step": ADVICE[exception_row.type].step,
+        "answer": ride_panel.answer_of(exception_row),
         "when": ride_labels.day_and_clock(ride.pickup_at, ride.timezone) if ride else "",
-        "place": one.facility.name if one.facility else "",
-        "rider": rider_labels.rider_name(one.rider, by),
-        "is_snoozed": one.snoozed_until is not None and one.snoozed_until > now,
-        "is_overdue": one.due_at is not None and one.due_at <= now,
+        "place": exception_row.facility.name if exception_row.facility else "",
+        "rider": rider_labels.rider_name(exception_row.rider, by),
+        "is_snoozed": exception_row.snoozed_until is not None and exception_row.snoozed_until > now,
+        "is_overdue": exception_row.due_at is not None and exception_row.due_at <= now,
     }
 
 
-def _contacts(one: RideException, by: Principal) -> list[dict[str, Any]]:
+def _contacts(exception_row: RideException, by: Principal) -> list[dict[str, Any]]:
     """Return the facility's contacts after the last escalation step: contacts have a phone but no email address."""
-    if one.type != ExceptionType.NO_DRIVER_AVAILABLE or one.resolved_at is not None or one.facility_id is None:
+    if (
+        exception_row.type != ExceptionType.NO_DRIVER_AVAILABLE
+        or exception_row.resolved_at is not None
+        or exception_row.facility_id is None
+    ):
         return []
-    return ride_panel.contacts(contacts_of(one.facility_id, by=by))
+    return ride_panel.contacts(contacts_of(exception_row.facility_id, by=by))
 
 
-def _closed(one: RideException, names: dict[str, str]) -> dict[str, Any]:
-    stood = (one.resolved_at or one.opened_at) - one.opened_at
+def _closed(exception_row: RideException, names: dict[str, str]) -> dict[str, Any]:
+    duration = (exception_row.resolved_at or exception_row.opened_at) - exception_row.opened_at
     return {
-        "minutes": int(stood.total_seconds() // 60),
-        "closed_by": ride_labels.who(one.resolved_by, names),
-        "standing": ride_labels.STANDINGS[one.status],
-        "code": labels.CODES[one.resolution_code],
+        "minutes": int(duration.total_seconds() // 60),
+        "closed_by": ride_labels.actor_name(exception_row.resolved_by, names),
+        "status": ride_labels.EXCEPTION_STATUSES[exception_row.status],
+        "code": labels.CODES[exception_row.resolution_code],
     }
 
 
@@ -197,4 +201,9 @@ def _facilities(by: Principal) -> list[tuple[UUID, str]]:
 
 
 def _record_list(rows: list[RideException], by: Principal) -> None:
-    record_read(by=by, action="exceptions.list", subject_type="exception", rider_ids=[one.rider_id for one in rows])
+    record_read(
+        by=by,
+        action="exceptions.list",
+        subject_type="exception",
+        rider_ids=[exception_row.rider_id for exception_row in rows],
+    )

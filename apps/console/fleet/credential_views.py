@@ -137,9 +137,9 @@ def _page(
         "badge": cell and labels.URGENCIES[cell.urgency],
         "state": cell and labels.state(cell),
         "broken": cell.rides if cell else 0,
-        "entered_by": present and present.entered_by and ride_labels.who(present.entered_by, names),
+        "entered_by": present and present.entered_by and ride_labels.actor_name(present.entered_by, names),
         "is_own": present is not None and present.entered_by == by.actor,
-        "verified_by": present and ride_labels.who(present.verified_by, names),
+        "verified_by": present and ride_labels.actor_name(present.verified_by, names),
         "file": FileForm(initial={"blocking": needed}, auto_id="file_%s"),
         "reject": RejectForm(auto_id="reject_%s"),
         "scan": DocumentForm(auto_id="scan_%s"),
@@ -149,7 +149,7 @@ def _page(
             {
                 "scan": scan,
                 "kind": labels.KINDS[scan.kind],
-                "by": ride_labels.who(scan.added_by, names),
+                "by": ride_labels.actor_name(scan.added_by, names),
                 "remove": returned["remove"] if scan.pk == removed else RemoveForm(auto_id=f"remove_{scan.pk}_%s"),
             }
             for scan in scans

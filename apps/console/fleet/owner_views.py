@@ -157,7 +157,7 @@ def _owner_context(owner: Owner, by: Principal, at: datetime) -> dict[str, Any]:
                 "badge": labels.URGENCIES[cells[credential.type].urgency],
                 "state": labels.state(cells[credential.type]),
                 "broken": labels.broken(cells[credential.type].rides),
-                "verified_by": ride_labels.who(credential.verified_by, names),
+                "verified_by": ride_labels.actor_name(credential.verified_by, names),
             }
             for credential in credentials
         ],

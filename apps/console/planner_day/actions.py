@@ -24,7 +24,7 @@ from lib.scopes import Scope
 @require_scope(Scope.RIDES_WRITE)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Release a rider.  If an outdated page releases the ride again, a message says that it was released already."""
-    asked = views.asked_of(request)
+    params = views.day_params_of(request)
     form = Overridable(request.POST, auto_id=f"ready-{ride_id}_%s")
     by = principal_of(request)
     if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
@@ -32,8 +32,8 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     elif acting.is_released(form, ride_id=ride_id, by=by):
         messages.info(request, _("The ride was released already."))
     else:
-        return views.page(request, returned=form, of=ride_id)
-    return redirect(asked.url())
+        return views.page(request, returned=form, ride_id=ride_id)
+    return redirect(params.url())
 
 
 @require_POST
@@ -41,7 +41,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Retract a release: the rider is not ready after all."""
     form = Overridable(request.POST, auto_id=f"unready-{ride_id}_%s")
-    return _acted(request, ride_id, form, acting.retract, _("The release is taken back."))
+    return _submit(request, ride_id, form, acting.retract, _("The release is taken back."))
 
 
 @require_POST
@@ -49,7 +49,7 @@ def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Record the planner's decision about a ride for which no driver is found."""
     form = AnswerForm(request.POST, auto_id=f"answer-{ride_id}_%s")
-    return _acted(request, ride_id, form, acting.answer, _("Dispatch is told."))
+    return _submit(request, ride_id, form, acting.answer, _("Dispatch is told."))
 
 
 @require_POST
@@ -57,18 +57,18 @@ def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def tick(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Check or uncheck one item of a discharge checklist."""
 
-    def act(values: dict[str, Any], **told: Any) -> Ride:
+    def act(values: dict[str, Any], **arguments: Any) -> Ride:
         item = {values["tick"] or values["untick"]: bool(values["tick"])}
-        return editing.edit(changes={"discharge": {"checklist": item}}, **told)
+        return editing.edit(changes={"discharge": {"checklist": item}}, **arguments)
 
     form = TickForm(request.POST, auto_id=f"tick-{ride_id}_%s")
-    return _acted(request, ride_id, form, act, _("The checklist is kept."))
+    return _submit(request, ride_id, form, act, _("The checklist is kept."))
 
 
-def _acted(request: HttpRequest, ride_id: UUID, form: Versioned, act: Act, done: str) -> HttpResponse:
+def _submit(request: HttpRequest, ride_id: UUID, form: Versioned, act: Act, message: str) -> HttpResponse:
     """Perform an action on a ride and return to the day, or show the day with the form's errors."""
-    asked = views.asked_of(request)
+    params = views.day_params_of(request)
     if acting.is_done(form, act, ride_id=ride_id, by=principal_of(request)):
-        messages.success(request, done)
-        return redirect(asked.url())
-    return views.page(request, returned=form, of=ride_id)
+        messages.success(request, message)
+        return redirect(params.url())
+    return views.page(request, returned=form, ride_id=ride_id)

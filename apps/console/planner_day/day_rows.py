@@ -45,16 +45,16 @@ QUESTIONS: Final[Mapping[str, Promise]] = {
     ExceptionType.RETURN_LEG_AT_RISK: gettext_lazy("The way there fell through: is the way back still needed?"),
 }
 _BEFORE_DEPARTURE: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
-_WORTH_SAYING: Final = timedelta(minutes=5)  # smaller differences are within the accuracy of an estimate
-_ROAD: Final = frozenset({RideStatus.EN_ROUTE, RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
+_MIN_DIFFERENCE: Final = timedelta(minutes=5)  # smaller differences are within the accuracy of an estimate
+_ON_THE_ROAD: Final = frozenset({RideStatus.EN_ROUTE, RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
 
 
-def sections(found: FacilityDay, by: Principal, now: datetime) -> list[dict[str, Any]]:
+def sections(facility_day: FacilityDay, by: Principal, now: datetime) -> list[dict[str, Any]]:
     """Return the sections of the day, without empty ones."""
-    levels = service_levels(found.facility)
+    levels = service_levels(facility_day.facility)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SECTIONS}
-    for ride in found.rides:
-        row = _row(ride, found, levels, by, now)
+    for ride in facility_day.rides:
+        row = _row(ride, facility_day, levels, by, now)
         rows[_section(ride, row)].append(row)
     return [{"name": name, "title": title, "rows": rows[name]} for name, title in SECTIONS.items() if rows[name]]
 
@@ -62,38 +62,38 @@ def sections(found: FacilityDay, by: Principal, now: datetime) -> list[dict[str,
 def _section(ride: Ride, row: Mapping[str, Any]) -> str:
     if ride.status in TERMINAL:
         return "done"
-    if row["asks"] or row["questions"]:
+    if row["needs_answer"] or row["questions"]:
         return "needs"
     if ride.will_call and ride.ready_at is None:
         return "waiting"
-    is_due = ride.ready_at is not None or ride.status in _ROAD or row["late"] is not None
+    is_due = ride.ready_at is not None or ride.status in _ON_THE_ROAD or row["late"] is not None
     return "moving" if is_due else "others"
 
 
-def _row(ride: Ride, found: FacilityDay, levels: ServiceLevels, by: Principal, now: datetime) -> dict[str, Any]:
+def _row(ride: Ride, facility_day: FacilityDay, levels: ServiceLevels, by: Principal, now: datetime) -> dict[str, Any]:
     to = disclosure_of(by)
-    deeds = allowed_actions(ride, by)
-    standing = found.exceptions.get(ride.pk, [])
-    asking = [one for one in standing if leg_decisions.awaits_decision(one)]
-    asks = any(leg_decisions.ANSWER not in one.details for one in asking)
-    ends = [ride_labels.place_name(disclosure.stop(stop, to)) for stop in (ride.pickup, ride.dropoff)]
+    actions = allowed_actions(ride, by)
+    exceptions = facility_day.exceptions.get(ride.pk, [])
+    open_questions = [exception for exception in exceptions if leg_decisions.awaits_decision(exception)]
+    needs_answer = any(leg_decisions.ANSWER not in exception.details for exception in open_questions)
+    places = [ride_labels.place_name(disclosure.stop(stop, to)) for stop in (ride.pickup, ride.dropoff)]
     return {
         "ride": ride,
         "name": rider_labels.rider_name(ride.rider, by),
         "badges": ride_labels.status_of(ride),
         "late": late_minutes(ride, now),
-        "from": ends[0],
-        "to": ends[1],
+        "from": places[0],
+        "to": places[1],
         "needs": ride_panel.needs(ride, to, by),
         "service": capfirst(ride.get_service_type_display()),
-        "asks": asks,
-        "answer": AnswerForm(auto_id=f"answer-{ride.pk}_%s") if asks else None,
-        "answered": next((said for one in asking if (said := ride_panel.answer_of(one))), None),
-        "questions": [QUESTIONS[one.type] for one in standing if one.type in QUESTIONS],
-        "deeds": {deed.value for deed in deeds},
+        "needs_answer": needs_answer,
+        "answer": AnswerForm(auto_id=f"answer-{ride.pk}_%s") if needs_answer else None,
+        "answered": next((answer for exception in open_questions if (answer := ride_panel.answer_of(exception))), None),
+        "questions": [QUESTIONS[exception.type] for exception in exceptions if exception.type in QUESTIONS],
+        "actions": {action.value for action in actions},
         "driver": _driver(ride),
-        "says": _says(ride, found, now),
-        **(_discharge(ride, standing, levels, deeds, now) if _is_discharge(ride) and to.phi >= Phi.FULL else {}),
+        "arrival_texts": _arrival_texts(ride, facility_day, now),
+        **(_discharge(ride, exceptions, levels, actions, now) if _is_discharge(ride) and to.phi >= Phi.FULL else {}),
     }
 
 
@@ -108,8 +108,8 @@ def _driver(ride: Ride) -> str:
     return f"{ride.driver.first_name}, {ride.vehicle.license_plate}"
 
 
-def _says(ride: Ride, found: FacilityDay, now: datetime) -> list[dict[str, Any]]:
-    """Return the texts about the vehicle's arrival: each has a time `at`, and `told` is when it was reported.
+def _arrival_texts(ride: Ride, facility_day: FacilityDay, now: datetime) -> list[dict[str, Any]]:
+    """Return the texts about the vehicle's arrival: each has a time `at`, and `reported_at` is when it was reported.
 
     Times that are computed and not reported are marked as such; an unknown arrival time has a text, too.
     """
@@ -117,14 +117,14 @@ def _says(ride: Ride, found: FacilityDay, now: datetime) -> list[dict[str, Any]]
     if status in TERMINAL:
         return [{"text": _("Dropped off"), "at": ride.dropped_off_at}] if ride.dropped_off_at else []
     if status is RideStatus.IN_PROGRESS:
-        there_at = expected_dropoff_at(ride)
-        said = [{"text": _("On board since"), "at": ride.boarded_at}]
-        about = {"text": _("there at about"), "at": there_at, "because": _("by the length of the drive")}
-        return [*said, about] if there_at else said
+        dropoff_at = expected_dropoff_at(ride)
+        texts = [{"text": _("On board since"), "at": ride.boarded_at}]
+        estimate = {"text": _("there at about"), "at": dropoff_at, "basis": _("by the length of the drive")}
+        return [*texts, estimate] if dropoff_at else texts
     if status is RideStatus.ARRIVED:
         return [{"text": _("The vehicle is at the door since"), "at": ride.arrived_pickup_at}]
     if ride.eta_pickup_at is not None:
-        return _estimate(ride, found, ride.eta_pickup_at, now)
+        return _estimate(ride, facility_day, ride.eta_pickup_at, now)
     if ride.will_call and ride.ready_at is None:
         return [{"text": _("Nothing is promised before the rider is ready.")}]
     unknown = {
@@ -134,44 +134,50 @@ def _says(ride: Ride, found: FacilityDay, now: datetime) -> list[dict[str, Any]]
         RideStatus.EN_ROUTE: _("nobody has told yet when it comes"),
     }
     promised: dict[str, Any] = {"text": _("Promised by"), "at": promised_at(ride)}
-    foreseen_at = found.predicted_arrivals.get(ride.pk)
+    forecast_at = facility_day.predicted_arrivals.get(ride.pk)
     # A driver without an earlier ride could arrive at once; such a forecast says nothing about the actual arrival.
-    if foreseen_at is None or foreseen_at < max(ride.ready_at or ride.pickup_at, now) + _WORTH_SAYING:
+    if forecast_at is None or forecast_at < max(ride.ready_at or ride.pickup_at, now) + _MIN_DIFFERENCE:
         return [promised, {"text": unknown[status]}]
-    planned = clock(ride.pickup_at.astimezone(ZoneInfo(found.facility.timezone)))
-    because = _("planned %(clock)s; worked out from the driver's rides before it") % {"clock": planned}
-    behind = max(0, int((foreseen_at - promised_at(ride)).total_seconds() // 60))
-    return [{"text": _("Comes at about"), "at": foreseen_at, "because": because}, promised | {"behind": behind}]
+    planned = clock(ride.pickup_at.astimezone(ZoneInfo(facility_day.facility.timezone)))
+    basis = _("planned %(clock)s; worked out from the driver's rides before it") % {"clock": planned}
+    minutes_late = max(0, int((forecast_at - promised_at(ride)).total_seconds() // 60))
+    return [{"text": _("Comes at about"), "at": forecast_at, "basis": basis}, promised | {"minutes_late": minutes_late}]
 
 
-def _estimate(ride: Ride, found: FacilityDay, eta: datetime, now: datetime) -> list[dict[str, Any]]:
-    behind = int((eta - promised_at(ride)).total_seconds() // 60)
-    ahead = eta >= now
-    said = {"text": _("Expected") if ahead else _("Was expected"), "at": eta, "ahead": ahead}
-    promised = {"text": _("promised by"), "at": promised_at(ride), "behind": max(0, behind)}
-    return [said | {"told": found.eta_reported_at.get(ride.pk)}, promised]
+def _estimate(ride: Ride, facility_day: FacilityDay, eta: datetime, now: datetime) -> list[dict[str, Any]]:
+    minutes_late = int((eta - promised_at(ride)).total_seconds() // 60)
+    is_ahead = eta >= now
+    estimate = {"text": _("Expected") if is_ahead else _("Was expected"), "at": eta, "is_ahead": is_ahead}
+    promised = {"text": _("promised by"), "at": promised_at(ride), "minutes_late": max(0, minutes_late)}
+    return [estimate | {"reported_at": facility_day.eta_reported_at.get(ride.pk)}, promised]
 
 
 def _discharge(
-    ride: Ride, standing: Sequence[RideException], levels: ServiceLevels, deeds: frozenset[RideAction], now: datetime
+    ride: Ride,
+    exceptions: Sequence[RideException],
+    levels: ServiceLevels,
+    actions: frozenset[RideAction],
+    now: datetime,
 ) -> dict[str, Any]:
     """Return where the patient is, the clocks of order and transport, and the open items of the checklist."""
     details = ride.discharge or {}
     items = discharge.checklist(details, oxygen_uses=ride.accommodation["oxygen"]["uses"])
-    leaves = ride.status in _BEFORE_DEPARTURE
+    before_departure = ride.status in _BEFORE_DEPARTURE
     open_items = sum(item.done is not True for item in items)
     return {
         "unit": ", ".join(filter(None, (details.get("unit"), details.get("room") and _("room %s") % details["room"]))),
         "phone": details.get("unitPhone") or "",
-        "slipped": any(one.type == ExceptionType.DISCHARGE_SLIPPED for one in standing),
+        "is_late_discharge": any(exception.type == ExceptionType.DISCHARGE_SLIPPED for exception in exceptions),
         "order": discharge.facility_clock(ride, now),
         "transport": discharge.transport_clock(ride, levels, now),
         # A complete checklist is not shown after the release.
         "checklist": [(item, ride_labels.CHECKLIST[item.key]) for item in items]
-        if leaves and (open_items or ride.ready_at is None)
+        if before_departure and (open_items or ride.ready_at is None)
         else [],
         "open_items": open_items,
-        "holds_back": [ride_labels.CHECKLIST[item.key] for item in items if item.holds_back] if leaves else [],
+        "holds_back": [ride_labels.CHECKLIST[item.key] for item in items if item.holds_back]
+        if before_departure
+        else [],
         # The booking user may change the booking until a driver is assigned; the same permission as for the notes.
-        "may_tick": RideAction.NOTES in deeds,
+        "may_tick": RideAction.NOTES in actions,
     }

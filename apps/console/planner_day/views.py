@@ -27,13 +27,16 @@ from lib.access import Principal
 from lib.scopes import Scope
 
 CONFLICT = 409  # the form was of an older version of the ride
-MOST_AT_ONCE = 10  # facilities on one page
+MAX_FACILITIES = 10  # facilities on one page
 _DAY = dt.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DayParams:
-    """The parameters of the URL; no facility: the user's default ones (`_usual`); no day: today at the facility."""
+    """The parameters of the URL.
+
+    Without a facility, the user's default ones apply (`_default_facilities`); without a day, today at the facility.
+    """
 
     facility_ids: tuple[UUID, ...]
     day: dt.date | None
@@ -58,7 +61,7 @@ def day(request: HttpRequest) -> HttpResponse:
 @require_scope(Scope.RIDES_WRITE)
 def day_part(request: HttpRequest) -> HttpResponse:
     """Render only the list, which the page fetches after a change."""
-    return _rendered(request, "rides/day_list.html", _shown(request))
+    return _render(request, "rides/day_list.html", _day_context(request))
 
 
 @require_safe
@@ -68,34 +71,34 @@ def day_print(request: HttpRequest) -> HttpResponse:
 
     Printed pages lie around, so they contain no notes, phone numbers, or needs beyond those of the vehicle.
     """
-    context = _shown(request, action="rides.day_print")
+    context = _day_context(request, action="rides.day_print")
     for group in context.get("groups", ()):
         rows = [row for section in group["sections"] for row in section["rows"]]
         # Canceled rides need no preparation.
         rows = [row for row in rows if row["ride"].status != RideStatus.CANCELLED]
         rows.sort(key=lambda row: (row["ride"].pickup_at, row["ride"].pk))
         group["rows"] = [row | {"mobility": mobility_label(row["ride"].accommodation["mobility"])} for row in rows]
-    return _rendered(request, "rides/day_print.html", context)
+    return _render(request, "rides/day_print.html", context)
 
 
-def page(request: HttpRequest, *, returned: Versioned | None = None, of: UUID | None = None) -> HttpResponse:
-    """Render the day; `returned` is a form of the ride `of` with its errors."""
+def page(request: HttpRequest, *, returned: Versioned | None = None, ride_id: UUID | None = None) -> HttpResponse:
+    """Render the day; `returned` is a form of the ride `ride_id` with its errors."""
     by = principal_of(request)
     context = {
-        **_shown(request),
+        **_day_context(request),
         "returned": returned,
-        "of": of,
-        "again": returned if isinstance(returned, Overridable) else None,
+        "ride_id": ride_id,
+        "retry_form": returned if isinstance(returned, Overridable) else None,
         "may_override": by.has_scope(Scope.RIDES_OVERRIDE),
     }
     status = 200 if returned is None else CONFLICT if returned.is_stale else UNPROCESSABLE
-    return _rendered(request, "rides/day.html", context, status)
+    return _render(request, "rides/day.html", context, status)
 
 
-def asked_of(request: HttpRequest) -> DayParams:
+def day_params_of(request: HttpRequest) -> DayParams:
     """Parse facilities and day of the URL; an invalid day means today, an invalid facility raises Http404."""
     try:
-        facility_ids = tuple(UUID(one) for one in request.GET.getlist("facility") if one)
+        facility_ids = tuple(UUID(text) for text in request.GET.getlist("facility") if text)
     except ValueError:
         raise Http404 from None
     return DayParams(facility_ids, _day(request.GET.get("day", "")))
@@ -109,68 +112,68 @@ def _day(text: str) -> dt.date | None:
     return day if 2000 <= day.year < 2200 else None
 
 
-def _rendered(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+def _render(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
     zone = context["zone"] or timezone.get_current_timezone()
     with timezone.override(zone):
         return render(request, template, context, status=status)
 
 
-def _shown(request: HttpRequest, *, action: str = "rides.day") -> dict[str, Any]:
+def _day_context(request: HttpRequest, *, action: str = "rides.day") -> dict[str, Any]:
     """Return the template context of the requested day, and record the read in the audit trail as `action`."""
-    by, now, asked = principal_of(request), timezone.now(), asked_of(request)
+    by, now, params = principal_of(request), timezone.now(), day_params_of(request)
     places = dict(facility_day.facilities(by))
-    chosen = asked.facility_ids or _usual(places, by)
+    chosen = params.facility_ids or _default_facilities(places, by)
     if not chosen:
         return {"places": {}, "zone": None}
-    if not places.keys() >= set(chosen) or len(chosen) > MOST_AT_ONCE:
+    if not places.keys() >= set(chosen) or len(chosen) > MAX_FACILITIES:
         raise Http404
-    found = facility_day.facility_days(chosen, asked.day, by=by, at=now)
-    for one in found:
-        _record(one, by, action)
-    shown = [_group(one, by, now) for one in found]
-    first = found[0]
+    days = facility_day.facility_days(chosen, params.day, by=by, at=now)
+    for day in days:
+        _record(day, by, action)
+    groups = [_group(day, by, now) for day in days]
+    first = days[0]
     return {
         "places": places,
-        "chosen": [one.facility.pk for one in found],
-        "offers_all": by.facility_ids is not None and 1 < len(places) <= MOST_AT_ONCE,
+        "chosen": [day.facility.pk for day in days],
+        "offers_all": by.facility_ids is not None and 1 < len(places) <= MAX_FACILITIES,
         "zone": ZoneInfo(first.facility.timezone),
         "facility": first.facility,
-        "groups": shown,
-        "sections": [section for group in shown for section in group["sections"]],
+        "groups": groups,
+        "sections": [section for group in groups for section in group["sections"]],
         "day": first.day,
-        "day_words": date_format(first.day, "D j M Y"),
+        "day_label": date_format(first.day, "D j M Y"),
         "is_today": first.day == first.today,
-        "asked": asked,
-        "query": asked.query(),
-        "before": asked.url(day=first.day - _DAY),
-        "after": asked.url(day=first.day + _DAY),
-        "today": asked.url(day=None),
+        "params": params,
+        "query": params.query(),
+        "previous_url": params.url(day=first.day - _DAY),
+        "next_url": params.url(day=first.day + _DAY),
+        "today": params.url(day=None),
         "now": now,
     }
 
 
-def _usual(places: Mapping[UUID, str], by: Principal) -> tuple[UUID, ...]:
+def _default_facilities(places: Mapping[UUID, str], by: Principal) -> tuple[UUID, ...]:
     """Return the default facilities: all of a facility user's own if they fit on a page, else the first by name."""
-    is_own = by.facility_ids is not None and len(places) <= MOST_AT_ONCE
+    is_own = by.facility_ids is not None and len(places) <= MAX_FACILITIES
     return tuple(places) if is_own else tuple(places)[:1]
 
 
-def _group(found: facility_day.FacilityDay, by: Principal, now: dt.datetime) -> dict[str, Any]:
+def _group(day: facility_day.FacilityDay, by: Principal, now: dt.datetime) -> dict[str, Any]:
     return {
-        "facility": found.facility,
-        "zone": ZoneInfo(found.facility.timezone),
-        "day_words": date_format(found.day, "D j M Y"),
-        "sections": day_rows.sections(found, by, now),
+        "facility": day.facility,
+        "zone": ZoneInfo(day.facility.timezone),
+        "day_label": date_format(day.day, "D j M Y"),
+        "sections": day_rows.sections(day, by, now),
     }
 
 
-def _record(found: facility_day.FacilityDay, by: Principal, action: str) -> None:
+def _record(day: facility_day.FacilityDay, by: Principal, action: str) -> None:
     record_read(
         by=by,
         action=action,
         subject_type="facility",
-        subject_id=found.facility.pk,
-        rider_ids=[ride.rider_id for ride in found.rides],
-        facility_id=found.facility.pk,
-        details={"day": found.day.isoformat()},
+        subject_id=day.facility.pk,
+        rider_ids=[ride.rider_id for ride in day.rides],
+        facility_id=day.facility.pk,
+        details={"day": day.day.isoformat()},
     )

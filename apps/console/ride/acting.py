@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.console.kit.rights import RightMissing
 from apps.console.ride.ride_forms import Versioned
-from apps.console.ride.ride_views import found_ride
+from apps.console.ride.ride_views import get_ride
 from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride
 from apps.rides.services import leg_decisions, will_call
@@ -34,13 +34,13 @@ def is_done(form: Versioned, act: Act, *, ride_id: UUID, by: Principal) -> bool:
         RightMissing: the service requires a scope that the user lacks.
     """
     if not form.is_valid():
-        current = found_ride(ride_id, by).version
+        current = get_ride(ride_id, by).version
         if form.cleaned_data.get("version") != current:  # a stale version first: valid choices may have changed with it
             form.refuse(StaleVersion(current))
         return False
-    seen = form.cleaned_data["version"]
+    version = form.cleaned_data["version"]
     try:
-        act(form.cleaned_data, ride_id=ride_id, expected_version=seen, by=by, at=timezone.now())
+        act(form.cleaned_data, ride_id=ride_id, expected_version=version, by=by, at=timezone.now())
     except NotFound:
         raise
     except ScopeMissing as refusal:
@@ -53,22 +53,22 @@ def is_done(form: Versioned, act: Act, *, ride_id: UUID, by: Principal) -> bool:
 
 def is_released(form: Versioned, *, ride_id: UUID, by: Principal) -> bool:
     """Return whether a stale form asked for the release of a ride that is released by now."""
-    return form.is_stale and found_ride(ride_id, by).ready_at is not None
+    return form.is_stale and get_ride(ride_id, by).ready_at is not None
 
 
-def release(values: dict[str, Any], *, by: Principal, **told: Any) -> Ride:
+def release(values: dict[str, Any], *, by: Principal, **arguments: Any) -> Ride:
     """Release a will-call ride.  Source: the phone for users who assign drivers, else the facility's portal."""
     source = "phone" if by.has_scope(Scope.ASSIGNMENTS_WRITE) else "facility_portal"
     override = {"override": values["override"], "override_reason": values["override_reason"]}
-    return will_call.mark_ready(ready_source=source, by=by, **override, **told)
+    return will_call.mark_ready(ready_source=source, by=by, **override, **arguments)
 
 
-def retract(values: dict[str, Any], **told: Any) -> Ride:
-    return will_call.retract_ready(**told)
+def retract(values: dict[str, Any], **arguments: Any) -> Ride:
+    return will_call.retract_ready(**arguments)
 
 
-def answer(values: dict[str, Any], **told: Any) -> Ride:
+def answer(values: dict[str, Any], **arguments: Any) -> Ride:
     """Record the planner's decision; `mobility` is used for another mode only."""
-    said = Answer(values["answer"])
-    mobility = Mobility(values["mobility"]) if said is Answer.CHANGE_MODE else None
-    return leg_decisions.answer(answer=said, mobility=mobility, **told)
+    choice = Answer(values["answer"])
+    mobility = Mobility(values["mobility"]) if choice is Answer.CHANGE_MODE else None
+    return leg_decisions.answer(answer=choice, mobility=mobility, **arguments)

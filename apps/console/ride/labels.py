@@ -49,7 +49,7 @@ SEVERITIES: Final[Mapping[str, Badge]] = {
     ExceptionSeverity.WARNING: Badge("warn", "◆", gettext_lazy("Warning")),
     ExceptionSeverity.INFO: Badge("info", "●", gettext_lazy("Info")),
 }
-STANDINGS: Final[Mapping[str, Badge]] = {
+EXCEPTION_STATUSES: Final[Mapping[str, Badge]] = {
     ExceptionStatus.OPEN: Badge("warn", "○", gettext_lazy("Open")),
     ExceptionStatus.ACKNOWLEDGED: Badge("booked", "◔", gettext_lazy("Acknowledged")),
     ExceptionStatus.RESOLVED: Badge("ok", "✓", gettext_lazy("Resolved")),
@@ -77,7 +77,7 @@ ASSIGNMENTS: Final[Mapping[str, Badge]] = {
     Assignment.Status.SUPERSEDED: Badge("quiet", "✕", gettext_lazy("Replaced")),
     Assignment.Status.COMPLETED: Badge("quiet", "✓", gettext_lazy("Has driven")),
 }
-_HAPPENED: Final[Mapping[str, Text]] = {
+_EVENTS: Final[Mapping[str, Text]] = {
     "requested": gettext_lazy("Requested"),
     "scheduled": gettext_lazy("Booked"),
     "rescheduled": gettext_lazy("Moved to another time"),
@@ -101,13 +101,13 @@ _HAPPENED: Final[Mapping[str, Text]] = {
 }
 
 
-def happened(event_type: str) -> str:
+def event_label(event_type: str) -> str:
     """Return the label of a ride event; an unknown type is returned as words."""
     name = event_type.partition(".")[2]
-    return str(_HAPPENED.get(name, spelled(name)))
+    return str(_EVENTS.get(name, code_label(name)))
 
 
-def spelled(code: str) -> str:
+def code_label(code: str) -> str:
     """Return a code as words: `rider_request` as `Rider request`.  Reasons of the operator have their own labels."""
     return labels.reason_label(code)
 
@@ -116,7 +116,7 @@ def title_of(type_: str) -> Text:
     return ADVICE[type_].title
 
 
-def who(actor: str, names: Mapping[str, str]) -> str:
+def actor_name(actor: str, names: Mapping[str, str]) -> str:
     """Return the name of an actor; a general term for other systems and for Carelane itself."""
     if actor.startswith("user:"):
         return names.get(actor, _("a person"))
@@ -138,8 +138,8 @@ def place_name(stop: Mapping[str, Any]) -> str:
 
 def clock(at: datetime, zone: str) -> str:
     """Return the time of day in a zone, with the zone's abbreviation."""
-    there = at.astimezone(ZoneInfo(zone))
-    return f"{clocks.clock(there)} {there:%Z}"
+    local = at.astimezone(ZoneInfo(zone))
+    return f"{clocks.clock(local)} {local:%Z}"
 
 
 def day(at: datetime, zone: str) -> str:

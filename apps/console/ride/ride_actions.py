@@ -33,7 +33,7 @@ from apps.rides.services.status import InvalidTransition
 from apps.rides.services.status_report import ManualMilestone
 from lib.scopes import Scope
 
-_BY_HAND = Milestone.Source.DISPATCHER_MANUAL.value
+_MANUAL = Milestone.Source.DISPATCHER_MANUAL.value
 
 
 @require_POST
@@ -47,7 +47,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     elif acting.is_released(form, ride_id=ride_id, by=by):
         messages.info(request, _("The ride was released already."))
     else:
-        return _returned(request, ride_id, RideAction.READY, form)
+        return _show_errors(request, ride_id, RideAction.READY, form)
     return redirect("ride_page", ride_id=ride_id)
 
 
@@ -56,7 +56,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Retract the release of a will-call ride."""
     form = Overridable(request.POST, auto_id="unready_%s")
-    return _acted(request, ride_id, RideAction.UNREADY, form, acting.retract, _("The release is taken back."))
+    return _submit(request, ride_id, RideAction.UNREADY, form, acting.retract, _("The release is taken back."))
 
 
 @require_POST
@@ -64,54 +64,55 @@ def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def confirm(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Confirm a requested ride; its status becomes scheduled."""
 
-    def act(values: dict[str, Any], **told: Any) -> Ride:
+    def act(values: dict[str, Any], **arguments: Any) -> Ride:
         override = {"override": values["override"], "override_reason": values["override_reason"]}
-        said = StatusReport(status=RideStatus.SCHEDULED, source=_BY_HAND, **override)
-        return status_report.change_status(report=said, **told)
+        report = StatusReport(status=RideStatus.SCHEDULED, source=_MANUAL, **override)
+        return status_report.change_status(report=report, **arguments)
 
     form = Overridable(request.POST, auto_id="confirm_%s")
-    return _acted(request, ride_id, RideAction.CONFIRM, form, act, _("The ride is confirmed."))
+    return _submit(request, ride_id, RideAction.CONFIRM, form, act, _("The ride is confirmed."))
 
 
 @require_POST
 @require_scope(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def cancel(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Cancel a ride, with a reason code."""
-    return _ended(request, ride_id, RideAction.CANCEL, RideStatus.CANCELLED, _("The ride is cancelled."))
+    return _end(request, ride_id, RideAction.CANCEL, RideStatus.CANCELLED, _("The ride is cancelled."))
 
 
 @require_POST
 @require_scope(Scope.RIDES_STATUS)
 def no_show(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Record a no-show; the service requires arrival in the window, the wait, and an attempt to reach the rider."""
-    return _ended(request, ride_id, RideAction.NO_SHOW, RideStatus.NO_SHOW, _("The no-show is recorded."))
+    return _end(request, ride_id, RideAction.NO_SHOW, RideStatus.NO_SHOW, _("The no-show is recorded."))
 
 
 @require_POST
 @require_scope(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
 def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Record that the ride is not carried out, or was aborted."""
-    said = _("It is recorded that the ride was not driven.")
-    return _ended(request, ride_id, RideAction.UNFULFILLED, RideStatus.UNFULFILLED, said)
+    message = _("It is recorded that the ride was not driven.")
+    return _end(request, ride_id, RideAction.UNFULFILLED, RideStatus.UNFULFILLED, message)
 
 
 @require_POST
 @require_scope(Scope.RIDES_CORRECT)
 def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Revert an ending that was recorded by mistake: the ride returns to its status before the end."""
-    ride = ride_views.found_ride(ride_id, principal_of(request))
+    ride = ride_views.get_ride(ride_id, principal_of(request))
 
-    def act(values: dict[str, Any], **told: Any) -> Ride:
+    def act(values: dict[str, Any], **arguments: Any) -> Ride:
         override = {"override": values["override"], "override_reason": values["override_reason"]}
-        if not ride.status_before_end and told["expected_version"] == ride.version:
+        if not ride.status_before_end and arguments["expected_version"] == ride.version:
             raise InvalidTransition(RideStatus(ride.status), "correct")
-        before = RideStatus(ride.status_before_end or ride.status)  # no longer ended: the version check refuses it
+        # A ride that is no longer ended keeps its status here: the version check refuses the request.
+        previous_status = RideStatus(ride.status_before_end or ride.status)
         return status_report.change_status(
-            report=StatusReport(status=before, source=_BY_HAND, note=values["note"], **override), **told
+            report=StatusReport(status=previous_status, source=_MANUAL, note=values["note"], **override), **arguments
         )
 
     form = CorrectionForm(request.POST, auto_id="correct_%s")
-    return _acted(request, ride_id, RideAction.CORRECT, form, act, _("The ending is corrected: the ride goes on."))
+    return _submit(request, ride_id, RideAction.CORRECT, form, act, _("The ending is corrected: the ride goes on."))
 
 
 @require_POST
@@ -119,11 +120,11 @@ def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Unassign the driver, with a reason code."""
 
-    def act(values: dict[str, Any], **told: Any) -> Ride:
-        return assignment.unassign(reason_code=values["reason_code"], note=values["note"], **told)
+    def act(values: dict[str, Any], **arguments: Any) -> Ride:
+        return assignment.unassign(reason_code=values["reason_code"], note=values["note"], **arguments)
 
     form = _reason_form(request, ride_id, RideAction.UNASSIGN)
-    return _acted(
+    return _submit(
         request, ride_id, RideAction.UNASSIGN, form, act, _("The driver is taken off; the ride waits for another.")
     )
 
@@ -136,35 +137,35 @@ def notes(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         request.POST, dispatchers=disclosure_of(principal_of(request)).dispatcher_notes, auto_id="notes_%s"
     )
 
-    def act(values: dict[str, Any], **told: Any) -> Ride:
-        written = {name: text for name, text in values.items() if name != "version"}
-        return editing.edit(changes={"notes": written}, **told)
+    def act(values: dict[str, Any], **arguments: Any) -> Ride:
+        texts = {name: text for name, text in values.items() if name != "version"}
+        return editing.edit(changes={"notes": texts}, **arguments)
 
-    return _acted(request, ride_id, RideAction.NOTES, form, act, _("The notes are saved."))
+    return _submit(request, ride_id, RideAction.NOTES, form, act, _("The notes are saved."))
 
 
 @require_POST
 @require_scope(Scope.RIDES_STATUS)
 def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Enter a milestone manually; its time is in the ride's zone."""
-    ride = ride_views.found_ride(ride_id, principal_of(request))
+    ride = ride_views.get_ride(ride_id, principal_of(request))
 
-    def act(values: dict[str, Any], **told: Any) -> Ride:
-        said = ManualMilestone(
+    def act(values: dict[str, Any], **arguments: Any) -> Ride:
+        milestone = ManualMilestone(
             type=Milestone.Type(values["type"]),
-            occurred_at=values["occurred_at"] or told["at"],
+            occurred_at=values["occurred_at"] or arguments["at"],
             note=values["note"],
             contacted=values["contacted"],
             secured=values["secured"],
             handoff_name=values["handoff_name"],
             override=Override(values["override"], values["override_reason"]),
         )
-        return status_report.enter_milestone(moment=said, **told)
+        return status_report.enter_milestone(moment=milestone, **arguments)
 
     with timezone.override(ZoneInfo(ride.timezone)):
         form = MomentForm(request.POST, status=ride.status, auto_id="moment_%s")
         form.full_clean()
-    return _acted(request, ride_id, RideAction.MOMENT, form, act, _("The moment is recorded."))
+    return _submit(request, ride_id, RideAction.MOMENT, form, act, _("The moment is recorded."))
 
 
 @require_POST
@@ -172,38 +173,43 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Record the planner's decision for a ride without a driver."""
     form = AnswerForm(request.POST, auto_id="answer_%s")
-    return _acted(request, ride_id, RideAction.ANSWER, form, acting.answer, _("Dispatch is told."))
+    return _submit(request, ride_id, RideAction.ANSWER, form, acting.answer, _("Dispatch is told."))
 
 
-def _ended(request: HttpRequest, ride_id: UUID, deed: RideAction, status: RideStatus, done: str) -> HttpResponse:
-    def act(values: dict[str, Any], **told: Any) -> Ride:
-        said = StatusReport(
+def _end(request: HttpRequest, ride_id: UUID, action: RideAction, status: RideStatus, message: str) -> HttpResponse:
+    def act(values: dict[str, Any], **arguments: Any) -> Ride:
+        report = StatusReport(
             status=status,
-            source=_BY_HAND,
+            source=_MANUAL,
             reason_code=values["reason_code"],
             note=values["note"],
             rider_location=values.get("rider_location", ""),
         )
-        return status_report.change_status(report=said, **told)
+        return status_report.change_status(report=report, **arguments)
 
-    return _acted(request, ride_id, deed, _reason_form(request, ride_id, deed), act, done)
-
-
-def _reason_form(request: HttpRequest, ride_id: UUID, deed: RideAction) -> Versioned:
-    ride = ride_views.found_ride(ride_id, principal_of(request))
-    return ride_views.reason_form(ride, deed, ride_story.own_reasons(), request.POST)
+    return _submit(request, ride_id, action, _reason_form(request, ride_id, action), act, message)
 
 
-def _acted(request: HttpRequest, ride_id: UUID, deed: RideAction, form: Versioned, act: Act, done: str) -> HttpResponse:
+def _reason_form(request: HttpRequest, ride_id: UUID, action: RideAction) -> Versioned:
+    ride = ride_views.get_ride(ride_id, principal_of(request))
+    return ride_views.reason_form(ride, action, ride_story.own_reasons(), request.POST)
+
+
+def _submit(
+    request: HttpRequest, ride_id: UUID, action: RideAction, form: Versioned, act: Act, message: str
+) -> HttpResponse:
     """Submit a form: redirect to the ride with a message, or show the page with the errors of the form."""
     if acting.is_done(form, act, ride_id=ride_id, by=principal_of(request)):
-        messages.success(request, done)
+        messages.success(request, message)
         return redirect("ride_page", ride_id=ride_id)
-    return _returned(request, ride_id, deed, form)
+    return _show_errors(request, ride_id, action, form)
 
 
-def _returned(request: HttpRequest, ride_id: UUID, deed: RideAction, form: Versioned) -> HttpResponse:
-    seen = form.cleaned_data.get("version") or 0
+def _show_errors(request: HttpRequest, ride_id: UUID, action: RideAction, form: Versioned) -> HttpResponse:
+    version = form.cleaned_data.get("version") or 0
     return ride_views.page(
-        request, ride_id, seen_version=seen, **{ride_views.NOTES_FORM if deed is RideAction.NOTES else deed.value: form}
+        request,
+        ride_id,
+        seen_version=version,
+        **{ride_views.NOTES_FORM if action is RideAction.NOTES else action.value: form},
     )

@@ -18,9 +18,9 @@ from apps.rides.services.leg_decisions import Answer
 from lib.console_forms import put_on, spoken
 from lib.errors import Code, DomainError, StaleVersion
 
-NOTE: Final = 500
+MAX_NOTE: Final = 500
 # Reasons of rides that are canceled automatically, by standing orders and deadlines.
-_NOT_BY_HAND: Final = frozenset({"standing_order_hold", "standing_order_ended", "calendar_shift", "will_call_not_used"})
+_AUTOMATIC: Final = frozenset({"standing_order_hold", "standing_order_ended", "calendar_shift", "will_call_not_used"})
 OwnReasons = Mapping[tuple[str, str], str]
 
 
@@ -53,18 +53,20 @@ class Versioned(forms.Form):
 class Overridable(Versioned):
     """A form whose soft rules can be overridden with a reason, by users with the scope for it.
 
-    `gives_way` is set if an override would help: the page then shows the fields for it.
+    `can_override` is set if an override would help: the page then shows the fields for it.
     """
 
     override = forms.BooleanField(label=_("Do it all the same"), required=False)
-    override_reason = forms.CharField(label=_("Why"), required=False, max_length=NOTE)
+    override_reason = forms.CharField(label=_("Why"), required=False, max_length=MAX_NOTE)
 
     names = {"overrideReason": "override_reason"}
-    gives_way = False
+    can_override = False
 
     def refuse(self, refusal: DomainError) -> None:
         kinds = {detail.also.get("kind") for detail in refusal.details}
-        self.gives_way = kinds == {"soft"} or refusal.code is Code.DUPLICATE_RIDE or self.data.get("override") == "on"
+        self.can_override = (
+            kinds == {"soft"} or refusal.code is Code.DUPLICATE_RIDE or self.data.get("override") == "on"
+        )
         super().refuse(refusal)
 
 
@@ -75,7 +77,7 @@ class ReasonForm(Versioned):
     note = forms.CharField(
         label=_("Note"),
         required=False,
-        max_length=NOTE,
+        max_length=MAX_NOTE,
         widget=forms.Textarea(attrs={"rows": 2}),
         help_text=_("Needed with the reason Other."),
     )
@@ -86,13 +88,15 @@ class ReasonForm(Versioned):
         super().__init__(*args, **options)
         cast(forms.ChoiceField, self.fields["reason_code"]).choices = [("", _("Choose one")), *reasons]
         if on_board:
-            self.fields["rider_location"] = forms.CharField(label=_("Where the rider is now"), max_length=NOTE)
+            self.fields["rider_location"] = forms.CharField(label=_("Where the rider is now"), max_length=MAX_NOTE)
 
 
 class CorrectionForm(Overridable):
     """Reason why an ending is reverted."""
 
-    note = forms.CharField(label=_("Why is it corrected"), max_length=NOTE, widget=forms.Textarea(attrs={"rows": 2}))
+    note = forms.CharField(
+        label=_("Why is it corrected"), max_length=MAX_NOTE, widget=forms.Textarea(attrs={"rows": 2})
+    )
 
     names = {"note": "note", "overrideReason": "override_reason"}
 
@@ -135,13 +139,13 @@ class MomentForm(Overridable):
         max_length=100,
         help_text=_("At the drop-off, where it is asked for."),
     )
-    note = forms.CharField(label=_("Note"), required=False, max_length=NOTE)
+    note = forms.CharField(label=_("Note"), required=False, max_length=MAX_NOTE)
 
     names = {"overrideReason": "override_reason", "occurredAt": "occurred_at", "handoffName": "handoff_name"}
 
     def __init__(self, *args: Any, status: str, **options: Any) -> None:
         super().__init__(*args, **options)
-        offered = [(one, labels.MOMENTS[one]) for one in MOMENTS.get(status, ())]
+        offered = [(moment, labels.MOMENTS[moment]) for moment in MOMENTS.get(status, ())]
         cast(forms.ChoiceField, self.fields["type"]).choices = offered
 
 
@@ -186,5 +190,5 @@ def reasons_for(ride: Ride, reasons: ReasonList, action: Action | None, own: Own
         codes = PROVIDER_REASONS if ride.driver_id else [code for code in codes if code not in ABORT_REASONS]
     elif reasons is ReasonList.UNASSIGN and ride.status == "arrived":
         codes = AT_DOOR_UNASSIGN_REASONS
-    offered = [(code, ride_labels.spelled(code)) for code in codes if code not in _NOT_BY_HAND]
+    offered = [(code, ride_labels.code_label(code)) for code in codes if code not in _AUTOMATIC]
     return offered + [(code, label) for (name, code), label in own.items() if name == reasons.value]

@@ -46,7 +46,7 @@ from lib.scopes import Scope
 
 CONFLICT = 409  # the form was based on an older version of the ride
 NOTES_FORM = "notes_form"  # name in the template, where `notes` holds the notes
-_LISTS = {
+_REASON_LISTS = {
     RideAction.CANCEL: ReasonList.CANCELLED,
     RideAction.NO_SHOW: ReasonList.NO_SHOW,
     RideAction.UNFULFILLED: ReasonList.UNFULFILLED,
@@ -61,16 +61,16 @@ def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     return page(request, ride_id)
 
 
-def found_ride(ride_id: UUID, by: Principal) -> Ride:
+def get_ride(ride_id: UUID, by: Principal) -> Ride:
     """Return a ride that is visible to the user.
 
     Raises:
         Http404: there is no such ride.
     """
-    found = ride_story.ride_with_details(ride_id, by)
-    if found is None:
+    ride = ride_story.ride_with_details(ride_id, by)
+    if ride is None:
         raise Http404
-    return found
+    return ride
 
 
 def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **returned: Versioned) -> HttpResponse:
@@ -80,7 +80,7 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
     based on.  The status is 409 for a stale form and 422 for other errors.
     """
     by, now = principal_of(request), timezone.now()
-    ride = found_ride(ride_id, by)
+    ride = get_ride(ride_id, by)
     story = ride_story.story(ride, by)
     record_read(
         by=by,
@@ -90,18 +90,18 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         rider_ids=[ride.rider_id, *(leg.rider_id for leg in story.legs)],
         facility_id=ride.facility_id,
     )
-    deeds = _offered(ride, by, now)
+    actions = _available_actions(ride, by, now)
     own = ride_story.own_reasons()
     stale = any(form.is_stale for form in returned.values())
     context = {
-        **_shown(ride, story, own, by),
+        **_ride_context(ride, story, own, by),
         "late": late_minutes(ride, now),
-        "deeds": {deed.value for deed in deeds},
+        "actions": {action.value for action in actions},
         "back_to": ride_labels.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
-        "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if RideAction.ASSIGN in deeds else "",
-        **_forms(ride, deeds, own, by),
-        "asked": by.has_scope(Scope.RIDES_WRITE)
-        and any(leg_decisions.awaits_decision(one) for one in story.exceptions),
+        "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if RideAction.ASSIGN in actions else "",
+        **_forms(ride, actions, own, by),
+        "needs_answer": by.has_scope(Scope.RIDES_WRITE)
+        and any(leg_decisions.awaits_decision(exception) for exception in story.exceptions),
         "answer": AnswerForm(initial={"version": ride.version}, auto_id="answer_%s"),
         **returned,
         "returned": next(iter(returned.values()), None),
@@ -114,14 +114,14 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         return render(request, "rides/ride.html", context, status=status)
 
 
-def _offered(ride: Ride, by: Principal, now: datetime) -> frozenset[RideAction]:
-    deeds = allowed_actions(ride, by)
-    return deeds - {RideAction.CORRECT} if now - ride.status_changed_at > CORRECTION_WINDOW else deeds
+def _available_actions(ride: Ride, by: Principal, now: datetime) -> frozenset[RideAction]:
+    actions = allowed_actions(ride, by)
+    return actions - {RideAction.CORRECT} if now - ride.status_changed_at > CORRECTION_WINDOW else actions
 
 
-def _shown(ride: Ride, story: ride_story.Story, own: ride_panel.Own, by: Principal) -> dict[str, Any]:
+def _ride_context(ride: Ride, story: ride_story.Story, own: ride_panel.OwnReasons, by: Principal) -> dict[str, Any]:
     to = disclosure_of(by)
-    current = next((one for one in story.assignments if one.pk == ride.assignment_id), None)
+    current = next((assignment for assignment in story.assignments if assignment.pk == ride.assignment_id), None)
     return {
         "ride": ride,
         "name": rider_labels.rider_name(ride.rider, by),
@@ -143,61 +143,63 @@ def _shown(ride: Ride, story: ride_story.Story, own: ride_panel.Own, by: Princip
         "legs": [
             (leg, ride_labels.status_of(leg), ride_labels.clock(leg.pickup_at, leg.timezone)) for leg in story.legs
         ],
-        "looks": None
+        "reads": None
         if story.audit_entries is None
-        else [(look, ride_labels.who(look.actor, story.names)) for look in story.audit_entries],
+        else [(read, ride_labels.actor_name(read.actor, story.names)) for read in story.audit_entries],
         "ending": _ending(ride, story, own) if ride.reason_code else None,
     }
 
 
-def _ending(ride: Ride, story: ride_story.Story, own: ride_panel.Own) -> dict[str, Any]:
+def _ending(ride: Ride, story: ride_story.Story, own: ride_panel.OwnReasons) -> dict[str, Any]:
     codes = {"reasonCode": ride.reason_code, "fault": ride.fault, "timing": ride.cancellation_timing}
     return {
         "details": ride_panel.details_of(codes, own),
-        "who": ride_labels.who(ride.ended_by, story.names),
+        "ended_by": ride_labels.actor_name(ride.ended_by, story.names),
         "note": note_text(ride.end_note),
     }
 
 
-def _forms(ride: Ride, deeds: frozenset[RideAction], own: ride_panel.Own, by: Principal) -> dict[str, Versioned]:
+def _forms(
+    ride: Ride, actions: frozenset[RideAction], own: ride_panel.OwnReasons, by: Principal
+) -> dict[str, Versioned]:
     """Return the forms of the allowed actions, with the ride's current values."""
     fresh = {"version": ride.version}
-    found: dict[str, Versioned] = {
-        deed.value: Overridable(initial=fresh, auto_id=f"{deed.value}_%s")
-        for deed in (RideAction.READY, RideAction.UNREADY, RideAction.CONFIRM)
-        if deed in deeds
+    forms: dict[str, Versioned] = {
+        action.value: Overridable(initial=fresh, auto_id=f"{action.value}_%s")
+        for action in (RideAction.READY, RideAction.UNREADY, RideAction.CONFIRM)
+        if action in actions
     }
-    for deed in _LISTS:
-        if deed in deeds:
-            found[deed.value] = reason_form(ride, deed, own, initial=fresh)
-    if RideAction.CORRECT in deeds:
-        found[RideAction.CORRECT.value] = CorrectionForm(initial=fresh, auto_id="correct_%s")
-    if RideAction.MOMENT in deeds:
-        found[RideAction.MOMENT.value] = MomentForm(status=ride.status, initial=fresh, auto_id="moment_%s")
-    if RideAction.NOTES in deeds:
-        held = {name: getattr(ride, f"{name}_notes") for name in ("driver", "facility", "dispatcher")}
-        found[NOTES_FORM] = NotesForm(
-            dispatchers=disclosure_of(by).dispatcher_notes, initial=fresh | held, auto_id="notes_%s"
+    for action in _REASON_LISTS:
+        if action in actions:
+            forms[action.value] = reason_form(ride, action, own, initial=fresh)
+    if RideAction.CORRECT in actions:
+        forms[RideAction.CORRECT.value] = CorrectionForm(initial=fresh, auto_id="correct_%s")
+    if RideAction.MOMENT in actions:
+        forms[RideAction.MOMENT.value] = MomentForm(status=ride.status, initial=fresh, auto_id="moment_%s")
+    if RideAction.NOTES in actions:
+        current_notes = {name: getattr(ride, f"{name}_notes") for name in ("driver", "facility", "dispatcher")}
+        forms[NOTES_FORM] = NotesForm(
+            dispatchers=disclosure_of(by).dispatcher_notes, initial=fresh | current_notes, auto_id="notes_%s"
         )
-    return found
+    return forms
 
 
-def reason_form(ride: Ride, deed: RideAction, own: ride_panel.Own, *sent: Any, **options: Any) -> ReasonForm:
+def reason_form(ride: Ride, action: RideAction, own: ride_panel.OwnReasons, *data: Any, **options: Any) -> ReasonForm:
     """Return the form for an ending or an unassignment, with the reasons for the ride's current status."""
-    step = step_to(deed, RideStatus(ride.status))
-    on_board = deed is RideAction.UNFULFILLED and ride.status == RideStatus.IN_PROGRESS
-    reasons = reasons_for(ride, _LISTS[deed], step, own)
-    return ReasonForm(*sent, reasons=reasons, on_board=on_board, auto_id=f"{deed.value}_%s", **options)
+    step = step_to(action, RideStatus(ride.status))
+    on_board = action is RideAction.UNFULFILLED and ride.status == RideStatus.IN_PROGRESS
+    reasons = reasons_for(ride, _REASON_LISTS[action], step, own)
+    return ReasonForm(*data, reasons=reasons, on_board=on_board, auto_id=f"{action.value}_%s", **options)
 
 
-def _changes(ride: Ride, seen_version: int, own: ride_panel.Own) -> list[dict[str, Any]]:
+def _changes(ride: Ride, seen_version: int, own: ride_panel.OwnReasons) -> list[dict[str, Any]]:
     """Return the events of a ride since the user opened the page.  Two queries."""
     events = ride_story.changes_since(ride.pk, seen_version)
     names = names_of(event.actor for event in events)
     return [
         {
-            "title": ride_labels.happened(event.type),
-            "who": ride_labels.who(event.actor, names),
+            "title": ride_labels.event_label(event.type),
+            "actor": ride_labels.actor_name(event.actor, names),
             "at": event.recorded_at,
             "details": ride_panel.details_of(event.data, own),
         }

@@ -23,8 +23,8 @@ from apps.rides.queries.rides import rides_called
 from lib.access import Principal
 from lib.scopes import Scope
 
-MOST: Final = 5  # results per kind, for each kind that the user may see
-LONGEST: Final = 100  # characters
+MAX_RESULTS: Final = 5  # results per kind, for each kind that the user may see
+MAX_LENGTH: Final = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def search(request: HttpRequest) -> HttpResponse:
     At most fifteen queries: one for drivers, one for vehicles, those of `rider_combo` for riders, and two for rides.
     """
     by = principal_of(request)
-    text = request.POST.get("q", "").replace("\0", "").strip()[:LONGEST]
+    text = request.POST.get("q", "").replace("\0", "").strip()[:MAX_LENGTH]
     results: list[SearchResult] = []
     if len(text) >= rider_combo.MIN_LENGTH:
         results = [*_drivers(text, by), *_vehicles(text, by), *_riders(text, by), *_rides(text, by)]
@@ -64,7 +64,7 @@ def _drivers(text: str, by: Principal) -> list[SearchResult]:
             "" if driver.activation == "active" else driver.get_activation_display(),
             driver.default_vehicle.unit_number if driver.default_vehicle else "",
         )
-        for driver in rows.order_by("last_name", "first_name", "pk")[:MOST]
+        for driver in rows.order_by("last_name", "first_name", "pk")[:MAX_RESULTS]
     ]
 
 
@@ -79,7 +79,7 @@ def _vehicles(text: str, by: Principal) -> list[SearchResult]:
             vehicle.license_plate,
             "" if vehicle.status == "in_service" else vehicle.get_status_display(),
         )
-        for vehicle in fleet.vehicles_called(text, by=by).order_by("unit_number", "pk")[:MOST]
+        for vehicle in fleet.vehicles_called(text, by=by).order_by("unit_number", "pk")[:MAX_RESULTS]
     ]
 
 
@@ -89,19 +89,19 @@ def _riders(text: str, by: Principal) -> list[SearchResult]:
     return [
         SearchResult(
             _("Rider"),
-            reverse("admin:riders_rider_change", args=[one.record.rider.pk]),
-            rider_name(one.record.rider, by),
-            one.facts,
-            "" if one.record.rider.status == "active" else one.record.rider.get_status_display(),
+            reverse("admin:riders_rider_change", args=[option.record.rider.pk]),
+            rider_name(option.record.rider, by),
+            option.facts,
+            "" if option.record.rider.status == "active" else option.record.rider.get_status_display(),
         )
-        for one in rider_combo.find(text, by=by, limit=MOST).options
+        for option in rider_combo.find(text, by=by, limit=MAX_RESULTS).options
     ]
 
 
 def _rides(text: str, by: Principal) -> list[SearchResult]:
     if not by.has_scope(Scope.RIDES_READ):
         return []
-    rows = list(rides_called(text, by=by).select_related("rider").order_by("-pickup_at", "pk")[:MOST])
+    rows = list(rides_called(text, by=by).select_related("rider").order_by("-pickup_at", "pk")[:MAX_RESULTS])
     if rows:
         record_read(by=by, action="rides.search", subject_type="ride", rider_ids=[ride.rider_id for ride in rows])
     return [

@@ -69,7 +69,7 @@ def test_e2_double_claim_answers_409_and_names_the_owner(desk: Client) -> None:
         part = other.post(f"{BASE}{one.pk}/acknowledge/", {"version": version}, headers=PART)
         assert (page.status_code, part.status_code) == (409, 409)
         assert "Dana Desk has it already." in text_of(page)
-        assert part.context["said"] == "Dana Desk has it already."
+        assert part.context["announcement"] == "Dana Desk has it already."
         assert "<html" not in part.content.decode()
     assert _kept(one) == before
 
@@ -97,7 +97,7 @@ def test_scripts_are_answered_with_the_list(desk: Client) -> None:
 
     done = _send(desk, first, "close", query="?rows=50", code="recovered_late", headers=PART)
 
-    assert (done.status_code, done.context["said"]) == (200, "The exception is closed.")
+    assert (done.status_code, done.context["announcement"]) == (200, "The exception is closed.")
     assert [one["row"] for one in done.context["rows"]] == [second]
     assert f'data-live-url="{BASE}list/?rows=50"' in done.content.decode()
 

@@ -189,7 +189,7 @@ def test_day_is_the_facilitys_own(ward: Facility) -> None:
     assert "23:59" in text_of(planner.get(BASE))
     next_day = planner.get(f"{BASE}?day=2026-11-21")
     assert _stands(next_day) == {"others": [tomorrows.pk]}
-    assert (next_day.context["before"], next_day.context["today"]) == (f"{BASE}?day=2026-11-20", BASE)
+    assert (next_day.context["previous_url"], next_day.context["today"]) == (f"{BASE}?day=2026-11-20", BASE)
     assert _stands(planner.get(f"{BASE}?day=2026-11-22")) == {}
     for odd in ("soon", "0001-01-01"):
         assert _stands(planner.get(f"{BASE}?day={odd}")) == {"others": [ours.pk]}

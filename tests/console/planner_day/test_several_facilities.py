@@ -81,7 +81,7 @@ def test_address_says_which_facilities_are_shown(planner: Client, ward: Facility
     assert "Birch Lodge, Fri 20 Nov 2026" in text_of(one)
     assert '<option value="">All of mine</option>' in one.content.decode()
     assert _groups(both) == {"Alder Hospital": [here.pk], "Birch Lodge": [there.pk]}
-    assert both.context["after"] == f"{BASE}?facility={lodge.pk}&facility={ward.pk}&day=2026-11-21"
+    assert both.context["next_url"] == f"{BASE}?facility={lodge.pk}&facility={ward.pk}&day=2026-11-21"
     assert _groups(planner.get(f"{BASE}?facility=")) == _groups(planner.get(BASE))
     assert planner.get(f"{BASE}?facility={ward.pk}&facility={third.pk}").status_code == 404
 
@@ -122,7 +122,7 @@ def test_whoever_reaches_everything_sees_one_facility_at_a_time(ward: Facility, 
 def test_planner_of_facilities_sees_the_first_and_chooses(
     planner: Client, ward: Facility, lodge: Facility, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(views, "MAX_FACILITIES", 1)
 
     assert list(_groups(planner.get(BASE))) == ["Alder Hospital"]
     assert planner.get(f"{BASE}?facility={ward.pk}&facility={lodge.pk}").status_code == 404

@@ -63,16 +63,16 @@ def test_correction_is_offered_to_supervisors_within_window(supervisor: Client) 
     goes_on = ride_in(RideStatus.ASSIGNED)
 
     seen = supervisor.get(page_of(ride))
-    assert "correct" in seen.context["deeds"]
+    assert "correct" in seen.context["actions"]
     assert "The ride goes back to \N{LEFT DOUBLE QUOTATION MARK}On board\N{RIGHT DOUBLE QUOTATION MARK}." in text_of(
         seen
     )
-    assert "correct" not in supervisor.get(page_of(goes_on)).context["deeds"]
-    assert "correct" not in visitor(UserRole.DISPATCHER).get(page_of(ride)).context["deeds"]
+    assert "correct" not in supervisor.get(page_of(goes_on)).context["actions"]
+    assert "correct" not in visitor(UserRole.DISPATCHER).get(page_of(ride)).context["actions"]
     assert _send(visitor(UserRole.DISPATCHER), ride, "correct", note="x").status_code == 403
     with time_machine.travel(NOW + CORRECTION_WINDOW + dt.timedelta(seconds=1), tick=False):
         late = visitor(UserRole.DISPATCH_SUPERVISOR)
-        assert "correct" not in late.get(page_of(ride)).context["deeds"]
+        assert "correct" not in late.get(page_of(ride)).context["actions"]
         refused = _send(late, ride, "correct", note="Wrong ride")
     assert refused.status_code == 422
     assert "Endings can be corrected for 72 hours." in text_of(refused)
