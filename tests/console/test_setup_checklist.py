@@ -72,7 +72,7 @@ def test_empty_setup_leaves_all_steps_and_first_is_next(admin: User, settings: A
     found = _list(admin)
 
     assert _lacks(admin) == ALL
-    assert (found.done, found.is_open, found.is_over) == (0, True, False)
+    assert (found.done, found.is_open, found.is_complete) == (0, True, False)
     assert found.next is not None
     assert (found.next.key, found.next.url) == ("facility", "/admin/organizations/facility/add/")
     assert [step.key for step in found.steps if step.optional] == ["mail", "systems"]
@@ -83,7 +83,7 @@ def test_where_everything_is_there_nothing_is_left(admin: User) -> None:
 
     found = _list(admin)
 
-    assert (_lacks(admin), found.next, found.is_open, found.is_over) == ([], None, False, True)
+    assert (_lacks(admin), found.next, found.is_open, found.is_complete) == ([], None, False, True)
 
 
 def _update(model: Any, **columns: Any) -> Callable[[], object]:
@@ -184,7 +184,7 @@ def test_mail_is_there_where_the_settings_name_a_server(admin: User, settings: A
 
     found = _list(admin)
     assert _lacks(admin) == ["mail"]
-    assert (found.is_open, found.is_over) == (False, False)
+    assert (found.is_open, found.is_complete) == (False, False)
     assert _urls(admin)["mail"] == ""
 
 
@@ -234,7 +234,7 @@ def test_steps_name_who_may_do_them_and_lead_nobody_else_there(admin: User) -> N
     factories.TransportProviderFactory.create()
     others = factories.UserFactory.create(role=UserRole.DISPATCH_SUPERVISOR)
 
-    who = {step.key: step.who for step in _list(admin).steps}
+    who = {step.key: step.roles for step in _list(admin).steps}
 
     assert who["facility"] == "Admin"
     assert who["shift"] == "Admin, Dispatch supervisor, Fleet admin"

@@ -77,8 +77,8 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def reauthenticate(self, user: User, password: str) -> bool:
         """Check the password again; allauth's version needs an email address row, which accounts here do not have."""
-        again = self.authenticate(context.request, email=user.email, password=password)
-        return again is not None and again.pk == user.pk
+        authenticated = self.authenticate(context.request, email=user.email, password=password)
+        return authenticated is not None and authenticated.pk == user.pk
 
     def send_notification_mail(self, template_prefix: str, user: User, *args: Any, **kwargs: Any) -> None:
         """Record a change of credentials before the user is notified by email."""
@@ -109,11 +109,11 @@ class MfaAdapter(DefaultMFAAdapter):
     def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
         if not settings.MFA_REQUIRED:
             return True
-        needed = (Authenticator.Type.WEBAUTHN,) if needs_passkey(authenticator.user) else SECOND_FACTORS
-        if authenticator.type not in needed:
+        required_types = (Authenticator.Type.WEBAUTHN,) if needs_passkey(authenticator.user) else SECOND_FACTORS
+        if authenticator.type not in required_types:
             return True
-        others = Authenticator.objects.filter(user=authenticator.user_id, type__in=needed)
-        return bool(others.exclude(pk=authenticator.pk).exists())
+        authenticators = Authenticator.objects.filter(user=authenticator.user_id, type__in=required_types)
+        return bool(authenticators.exclude(pk=authenticator.pk).exists())
 
 
 def needs_passkey(user: User | AnonymousUser) -> bool:

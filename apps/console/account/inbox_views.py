@@ -24,8 +24,14 @@ def inbox(request: HttpRequest) -> HttpResponse:
     past = newest_first(queries.past_alerts(by=by), request.GET.get("before", ""))
     names = queries.names_of(alert.acknowledged_by for alert in past.rows)
     rows = [(alert, names.get(alert.acknowledged_by, "")) for alert in past.rows]
-    shown, more = queries.open_alerts(by=by)
-    context = {"alerts": shown, "more": more, "past": rows, "older": past.next, "here": request.get_full_path()}
+    open_alerts, has_more = queries.open_alerts(by=by)
+    context = {
+        "alerts": open_alerts,
+        "has_more": has_more,
+        "past": rows,
+        "older": past.next,
+        "current_url": request.get_full_path(),
+    }
     return render(request, "accounts/inbox.html", context)
 
 
@@ -41,8 +47,8 @@ def count(request: HttpRequest) -> HttpResponse:
 def news(request: HttpRequest) -> HttpResponse:
     """Return number, ids and severities of open alerts, for the page title, sounds and notifications."""
     newest, count = queries.alerts_at_hand(by=principal_of(request))
-    told = [{"id": str(pk), "severity": severity} for pk, severity in newest]
-    return JsonResponse({"open": count, "alerts": told})
+    payload = [{"id": str(pk), "severity": severity} for pk, severity in newest]
+    return JsonResponse({"open": count, "alerts": payload})
 
 
 @require_POST

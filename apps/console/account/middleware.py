@@ -54,20 +54,20 @@ class SignInMiddleware(LoginRequiredMiddleware):
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         super().__init__(get_response)
-        self.answer = get_response
+        self.respond = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
-            return self.answer(request)
+            return self.respond(request)
         if seconds_left(request) < 0:
-            _end(request)
-            return _forgetful(self.answer(request))
+            _end_session(request)
+            return _clear_site_data(self.respond(request))
         bind_principal(kind="user", principal_id=request.user.pk)
         with timezone.override(zone_of(request)), twelve_hours(request.user.twelve_hours), privacy_mode(request):
-            response = self.answer(request)
+            response = self.respond(request)
         response["Cache-Control"] = "no-store"
-        left = isinstance(request.user, AnonymousUser)  # the view has logged the user out
-        return _forgetful(response) if left else response
+        logged_out = isinstance(request.user, AnonymousUser)  # the view has logged the user out
+        return _clear_site_data(response) if logged_out else response
 
     def process_view(
         self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
@@ -93,7 +93,7 @@ def _is_background(request: HttpRequest) -> bool:
     return BACKGROUND_HEADER in request.headers or (match is not None and match.url_name in BACKGROUND_ROUTES)
 
 
-def _end(request: HttpRequest) -> None:
+def _end_session(request: HttpRequest) -> None:
     by = principal_of(request)
     audit.record(by=by, action="session.ended", subject_type="user", subject_id=by.id)
     logout(request)
@@ -113,14 +113,14 @@ def _without_second_factor(request: HttpRequest) -> HttpResponse | None:
     authenticated with it, one for the others.
     """
     records = get_authentication_records(request, request.user)
-    shown = {record.get("type") for record in records if record.get("method") == "mfa"}
-    has_to_be_passkey = needs_passkey(request.user)
-    if shown and (not has_to_be_passkey or Authenticator.Type.WEBAUTHN in shown):
+    used_types = {record.get("type") for record in records if record.get("method") == "mfa"}
+    requires_passkey = needs_passkey(request.user)
+    if used_types and (not requires_passkey or Authenticator.Type.WEBAUTHN in used_types):
         return None
-    if is_mfa_enabled(request.user, (Authenticator.Type.WEBAUTHN,) if shown else SECOND_FACTORS):
-        if has_to_be_passkey:
+    if is_mfa_enabled(request.user, (Authenticator.Type.WEBAUTHN,) if used_types else SECOND_FACTORS):
+        if requires_passkey:
             messages.warning(request, _("Admins sign in with a passkey."))
-        _end(request)
+        _end_session(request)
         return HttpResponseRedirect(reverse(settings.LOGIN_URL))
     route = request.resolver_match.url_name if request.resolver_match else None
     if route in ENROLMENT_ROUTES:
@@ -128,7 +128,7 @@ def _without_second_factor(request: HttpRequest) -> HttpResponse | None:
     return HttpResponseRedirect(reverse("mfa_index"))
 
 
-def _forgetful(response: HttpResponse) -> HttpResponse:
+def _clear_site_data(response: HttpResponse) -> HttpResponse:
     """Make the browser delete its cache and storage of the ended session."""
     response["Clear-Site-Data"] = '"cache", "storage"'
     return response

@@ -24,9 +24,9 @@ CLOCKS: Final[dict[str, bool | None]] = {"usual": None, "24": False, "12": True}
 
 
 def _clocks() -> list[tuple[str, str]]:
-    usual = _("As usual here: 12 hours") if twelve_hours_are_usual() else _("As usual here: 24 hours")
-    words = (usual, _("24 hours, such as 14:30"), _("12 hours, such as 2:30 PM"))
-    return list(zip(CLOCKS, words, strict=True))
+    default_label = _("As usual here: 12 hours") if twelve_hours_are_usual() else _("As usual here: 24 hours")
+    labels = (default_label, _("24 hours, such as 14:30"), _("12 hours, such as 2:30 PM"))
+    return list(zip(CLOCKS, labels, strict=True))
 
 
 class PreferencesForm(forms.Form):
@@ -84,17 +84,17 @@ def preferences_page(request: HttpRequest) -> HttpResponse:
     form = PreferencesForm(request.POST)
     if not form.is_valid():
         return render(request, "accounts/preferences.html", {"form": form}, status=UNPROCESSABLE)
-    wanted = form.cleaned_data
+    values = form.cleaned_data
     preferences.prefer(
-        single_keys=wanted["single_keys"],
-        compact=wanted["density"] == COMPACT,
-        twelve_hours=CLOCKS[wanted["clock"]],
-        alert_sound=wanted["alert_sound"],
-        alert_notices=wanted["alert_notices"],
-        language=wanted["language"],
+        single_keys=values["single_keys"],
+        compact=values["density"] == COMPACT,
+        twelve_hours=CLOCKS[values["clock"]],
+        alert_sound=values["alert_sound"],
+        alert_notices=values["alert_notices"],
+        language=values["language"],
         by=principal_of(request),
     )
-    cast(User, request.user).language = wanted["language"]
+    cast(User, request.user).language = values["language"]
     with override(language_of(request)):  # the redirected page is in the new language
         messages.success(request, _("Your preferences are saved."))
     return redirect("preferences")
@@ -104,7 +104,7 @@ def _initial(person: User) -> dict[str, object]:
     return {
         "single_keys": person.single_keys,
         "density": COMPACT if person.compact else "comfortable",
-        "clock": next(name for name, kept in CLOCKS.items() if kept is person.twelve_hours),
+        "clock": next(name for name, stored in CLOCKS.items() if stored is person.twelve_hours),
         "alert_sound": person.alert_sound,
         "alert_notices": person.alert_notices,
         "language": person.language,

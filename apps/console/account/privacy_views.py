@@ -21,7 +21,7 @@ from lib.privacy_mode import initials_alone
 
 COOKIE: Final = "carelane_privacy"  # its only value is ON
 ON: Final = "on"
-_KEPT_SECONDS: Final = 400 * 86_400  # the longest time that browsers keep a cookie
+_MAX_AGE: Final = 400 * 86_400  # the longest time that browsers keep a cookie
 
 
 def privacy_mode(request: HttpRequest) -> AbstractContextManager[None]:
@@ -32,15 +32,15 @@ def privacy_mode(request: HttpRequest) -> AbstractContextManager[None]:
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
     """Switch privacy mode of this browser `on` or `off`, and redirect to the page `next`."""
-    wanted = request.POST.get("privacy", "")
-    if wanted not in (ON, "off"):
+    mode = request.POST.get("privacy", "")
+    if mode not in (ON, "off"):
         raise BadRequest("privacy has to be on or off")
-    asked = request.POST.get("next", "")
-    response = redirect(asked if url_has_allowed_host_and_scheme(asked, allowed_hosts=None) else "start")
-    if wanted == ON:
+    next_url = request.POST.get("next", "")
+    response = redirect(next_url if url_has_allowed_host_and_scheme(next_url, allowed_hosts=None) else "start")
+    if mode == ON:
         messages.success(request, _("Privacy mode is on: this screen shows riders by their initials."))
         response.set_cookie(
-            COOKIE, ON, max_age=_KEPT_SECONDS, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
+            COOKIE, ON, max_age=_MAX_AGE, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
         )
     else:
         messages.success(request, _("Privacy mode is off: this screen shows riders by name."))

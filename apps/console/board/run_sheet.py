@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from apps.console.board.page import page_of, reader_of
-from apps.console.kit.pdf_response import printed
+from apps.console.kit.pdf_response import pdf_response
 from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of
@@ -34,11 +34,11 @@ def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     rides = rides_of(driver_id, axis, by=reader.by)
     entrances = doors_of(rides, disclosure_of(reader.by))
     sheet_reader = sheets.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, entrances)
-    return printed(
+    return pdf_response(
         request,
         lambda: sheets.pdf_of(sheets.html(rows[0], rides, page.day, sheet_reader)),
         name="run-sheet",
-        instead=reverse("board_run", kwargs={"driver_id": driver_id}),
+        fallback_url=reverse("board_run", kwargs={"driver_id": driver_id}),
         action="rides.run_sheet",
         subject_type="driver",
         subject_id=driver_id,

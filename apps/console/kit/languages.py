@@ -19,14 +19,14 @@ class LanguageMiddleware:
     """Activates the language of the request's user for the view, and sets `Content-Language`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.answer = get_response
+        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path_info.startswith("/api/"):
-            return self.answer(request)
+            return self.get_response(request)
         language = language_of(request)
         with translation.override(language):
-            response = self.answer(request)
+            response = self.get_response(request)
         patch_vary_headers(response, ["Accept-Language"])
         response.headers.setdefault("Content-Language", language)
         return response

@@ -34,5 +34,5 @@ def exported(
         phi=False,
         details={"rows": len(table) - 1, **details},
     )
-    by_whom = cast(User, request.user).name
-    return csv_file(name, table, exported_by=by_whom, at=at.astimezone(zone_of(request)))
+    exported_by = cast(User, request.user).name
+    return csv_file(name, table, exported_by=exported_by, at=at.astimezone(zone_of(request)))

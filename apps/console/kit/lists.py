@@ -59,7 +59,7 @@ class ListState:
     filters: Mapping[str, str]
     sort: str
     rows: int
-    said_rows: str  # page size in the URL; "" if it has none
+    url_rows: str  # page size in the URL; "" if it has none
     offered: Mapping[str, Any]
     columns: frozenset[str]  # visible ones of those in `offered`
     after: str = ""
@@ -68,7 +68,7 @@ class ListState:
     @property
     def query(self) -> str:
         """All parameters as a query string, without the start of the page."""
-        return self.spelled()
+        return self.query_string()
 
     @property
     def filter(self) -> str:
@@ -78,26 +78,26 @@ class ListState:
     @property
     def orders(self) -> list[tuple[str, Any, bool, bool]]:
         """The sort orders for a form: URL value, label, whether it is descending, whether it is the current one."""
-        both = [(one, label) for name, label in self.listing.sorts.items() for one in (name, _other_way(name))]
-        return [(one, label, one.startswith(DOWN), one == self.sort) for one, label in both]
+        values = [(value, label) for name, label in self.listing.sorts.items() for value in (name, _reversed(name))]
+        return [(value, label, value.startswith(DOWN), value == self.sort) for value, label in values]
 
     @property
     def choices(self) -> list[tuple[str, Any, bool]]:
         """The columns for a form: name, label, and whether it is visible."""
         return [(name, label, name in self.columns) for name, label in self.offered.items()]
 
-    def spelled(self, **changes: str) -> str:
-        values = {**self.filters, "sort": self.sort, "rows": self.said_rows, **changes}
+    def query_string(self, **changes: str) -> str:
+        values = {**self.filters, "sort": self.sort, "rows": self.url_rows, **changes}
         if values["sort"] == self.listing.usual:
             values["sort"] = ""
         return spelled(values)
 
     def address(self, **changes: str) -> str:
         """Return the relative URL of the same list with changed parameters, starting at its first row."""
-        return f"?{self.spelled(**changes)}"
+        return f"?{self.query_string(**changes)}"
 
     @property
-    def usually(self) -> str:
+    def default_url(self) -> str:
         """The relative URL of the same list in its default order."""
         return self.address(sort=self.listing.usual)
 
@@ -118,14 +118,14 @@ def arranged(
     query = request.POST if sent else request.GET
     preferences = queries.list_preferences(listing.page, by=principal_of(request)) if listing.sizes else None
     offered = listing.columns if offered is None else offered
-    said = listing.rows(query.get("rows", ""))
-    liked = listing.rows(str(preferences.rows)) if preferences else None
+    url_rows = listing.rows(query.get("rows", ""))
+    preferred_rows = listing.rows(str(preferences.rows)) if preferences else None
     return ListState(
         listing=listing,
         filters=filters,
         sort=listing.sort(query.get("sort", "")),
-        rows=said or liked or listing.size,
-        said_rows=str(said or ""),
+        rows=url_rows or preferred_rows or listing.size,
+        url_rows=str(url_rows or ""),
         offered=offered,
         columns=frozenset(offered) - frozenset(preferences.hidden_columns if preferences else ()),
         after=query.get(AFTER, ""),
@@ -133,7 +133,7 @@ def arranged(
     )
 
 
-def views_of(request: HttpRequest, shown: ListState, filters: Filters) -> dict[str, Any]:
+def views_of(request: HttpRequest, state: ListState, filters: Filters) -> dict[str, Any]:
     """Return the template context of the saved views and of the form for a new one.  One query.
 
     Omits views of other users that filter by a facility, provider or endpoint that this user may not see: the list
@@ -141,9 +141,9 @@ def views_of(request: HttpRequest, shown: ListState, filters: Filters) -> dict[s
     """
     by = principal_of(request)
     views = [
-        {"view": one, "own": one.user_id == by.id, "current": one.query == shown.query}
-        for one in queries.saved_views(shown.listing.page, by=by)
-        if one.user_id == by.id or canonical(shown.listing, QueryDict(one.query), filters) == one.query
+        {"view": view, "own": view.user_id == by.id, "current": view.query == state.query}
+        for view in queries.saved_views(state.listing.page, by=by)
+        if view.user_id == by.id or canonical(state.listing, QueryDict(view.query), filters) == view.query
     ]
     return {"views": views, "view_form": ViewForm(auto_id="view_%s")}
 
@@ -155,5 +155,5 @@ def canonical(listing: Listing, query: QueryDict, filters: Filters) -> str:
     return spelled({**filters(query).known(), **layout})
 
 
-def _other_way(sort: str) -> str:
+def _reversed(sort: str) -> str:
     return sort.removeprefix(DOWN) if sort.startswith(DOWN) else f"{DOWN}{sort}"

@@ -20,8 +20,8 @@ from lib.access import Principal
 from lib.live.stream import stream
 from lib.pagination import CursorInvalid, digest_of, open_cursor, reach, seal_cursor
 
-MOST: Final = 200  # changes per response; a page that missed more reloads everything
-LONGEST: Final = 3600  # upper limit of `age`, in seconds
+MAX_CHANGES: Final = 200  # changes per response; a page that missed more reloads everything
+MAX_AGE_SECONDS: Final = 3600  # upper limit of `age`, in seconds
 # Allows for the time from a change to its commit, and for a difference between the clocks of two machines.
 MARGIN: Final = dt.timedelta(seconds=60)
 
@@ -41,43 +41,52 @@ def changes(request: HttpRequest) -> HttpResponse:
     """
     by = principal_of(request)
     if "age" in request.GET:
-        return _lately(request, by)
+        return _recent_changes(request, by)
     after = request.GET.get("after", "")
     try:
-        transaction, event_id, was = open_cursor(after, bound=_bound(by), parts=3)
+        transaction, event_id, previous_inbox = open_cursor(after, bound=_cursor_binding(by), parts=3)
     except CursorInvalid as error:
         raise BadRequest("after is no cursor of an answer before") from error
     inbox = _inbox_version(by)
-    batch = queries.feed(by=by, types=None, after=(transaction, event_id), limit=MOST)
+    batch = queries.feed(by=by, types=None, after=(transaction, event_id), limit=MAX_CHANGES)
     if batch.has_more:
-        return _answer([], queries.frontier(), by, inbox, resync=True)
+        return _changes_response([], queries.frontier(), by, inbox, resync=True)
     if batch.events:
-        return _answer(batch.events, batch.position, by, inbox, alerts=inbox != was)
-    if inbox != was:
-        return _answer([], (transaction, event_id), by, inbox, alerts=True)
+        return _changes_response(batch.events, batch.position, by, inbox, alerts=inbox != previous_inbox)
+    if inbox != previous_inbox:
+        return _changes_response([], (transaction, event_id), by, inbox, alerts=True)
     unchanged = f'"{after}"'
     status = 304 if request.headers.get("If-None-Match") == unchanged else 204
     return HttpResponse(status=status, headers={"ETag": unchanged})
 
 
-def _lately(request: HttpRequest, by: Principal) -> HttpResponse:
+def _recent_changes(request: HttpRequest, by: Principal) -> HttpResponse:
     """Return the changes that a page may have missed while it loaded; changes that it already shows do no harm."""
     text = request.GET["age"]
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(LONGEST)) and int(text) <= LONGEST):
+    if not (
+        text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_AGE_SECONDS)) and int(text) <= MAX_AGE_SECONDS
+    ):
         raise BadRequest("age is no number of seconds")
     position = queries.frontier()  # before the query of changes, so that none is missed in between
     since = timezone.now() - dt.timedelta(seconds=int(text)) - MARGIN
     inbox = _inbox_version(by)
-    found = queries.made_since(since, by=by, most=MOST + 1)
+    events = queries.made_since(since, by=by, most=MAX_CHANGES + 1)
     alerts = bool(inbox) and inbox_changed(since, by=by)
-    return _answer([] if len(found) > MOST else found, position, by, inbox, alerts=alerts, resync=len(found) > MOST)
+    return _changes_response(
+        [] if len(events) > MAX_CHANGES else events,
+        position,
+        by,
+        inbox,
+        alerts=alerts,
+        resync=len(events) > MAX_CHANGES,
+    )
 
 
 def _inbox_version(by: Principal) -> str:
     return inbox_version(by=by) if by.scopes & AUDIENCES else ""
 
 
-def _answer(
+def _changes_response(
     events: list[Event],
     position: queries.Position,
     by: Principal,
@@ -86,12 +95,12 @@ def _answer(
     alerts: bool = False,
     resync: bool = False,
 ) -> HttpResponse:
-    cursor = seal_cursor([*position, inbox], bound=_bound(by))
-    told = [{"subject": event.subject_type, "id": str(event.subject_id), "type": event.type} for event in events]
+    cursor = seal_cursor([*position, inbox], bound=_cursor_binding(by))
+    changes = [{"subject": event.subject_type, "id": str(event.subject_id), "type": event.type} for event in events]
     if alerts and not resync:
-        told.append({"subject": ALERT, "id": "", "type": ALERT})
-    return JsonResponse({"changes": told, "resync": resync, "cursor": cursor}, headers={"ETag": f'"{cursor}"'})
+        changes.append({"subject": ALERT, "id": "", "type": ALERT})
+    return JsonResponse({"changes": changes, "resync": resync, "cursor": cursor}, headers={"ETag": f'"{cursor}"'})
 
 
-def _bound(by: Principal) -> bytes:
+def _cursor_binding(by: Principal) -> bytes:
     return digest_of(["live", reach(by)])

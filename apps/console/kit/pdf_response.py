@@ -13,17 +13,19 @@ from apps.audit.views import record_read
 from lib import pdf
 
 
-def printed(request: HttpRequest, make: Callable[[], bytes], *, name: str, instead: str, **trail: Any) -> HttpResponse:
-    """Return a PDF and write an audit entry; `trail` holds arguments of `audit.record`.
+def pdf_response(
+    request: HttpRequest, render: Callable[[], bytes], *, name: str, fallback_url: str, **audit_details: Any
+) -> HttpResponse:
+    """Return a PDF and write an audit entry; `audit_details` holds arguments of `audit.record`.
 
-    Without Pango, redirects to the page `instead` with a message.
+    Without Pango, redirects to the page `fallback_url` with a message.
     """
     try:
-        content = make()
+        content = render()
     except pdf.PangoMissing:
         messages.error(request, _("PDF files need Pango, which is not installed on the server (docs/operations.md)."))
-        return redirect(instead)
-    record_read(by=principal_of(request), **trail)
+        return redirect(fallback_url)
+    record_read(by=principal_of(request), **audit_details)
     return HttpResponse(
         content, content_type="application/pdf", headers={"Content-Disposition": f'inline; filename="{name}.pdf"'}
     )

@@ -29,20 +29,20 @@ class RightMissing(PermissionDenied):
 
 def require_scope(*scopes: str) -> Callable[[View], View]:
     """Restrict a view to users with one of the scopes; `NotFound` of a service becomes a 404."""
-    wanted = frozenset(scopes)
+    required = frozenset(scopes)
 
     def wrap(view: View) -> View:
         @wraps(view)
-        def answer(request: HttpRequest, **ids: Any) -> HttpResponse:
+        def wrapped(request: HttpRequest, **ids: Any) -> HttpResponse:
             by = principal_of(request)
-            if not any(by.has_scope(scope) for scope in wanted):
-                raise RightMissing(wanted)
+            if not any(by.has_scope(scope) for scope in required):
+                raise RightMissing(required)
             try:
                 return view(request, **ids)
             except NotFound:
                 raise Http404 from None
 
-        return answer
+        return wrapped
 
     return wrap
 
@@ -55,12 +55,12 @@ def require_recent_login(view: View) -> View:
     """
 
     @wraps(view)
-    def answer(request: HttpRequest, **ids: Any) -> HttpResponse:
+    def wrapped(request: HttpRequest, **ids: Any) -> HttpResponse:
         if request.method != "POST" and not is_proven(request):
             raise ReauthenticationRequired
         return view(request, **ids)
 
-    return answer
+    return wrapped
 
 
 def is_proven(request: HttpRequest) -> bool:

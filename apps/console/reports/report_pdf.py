@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 
 from apps.accounts.models import User
 from apps.accounts.sessions import zone_of
-from apps.console.kit.pdf_response import printed
+from apps.console.kit.pdf_response import pdf_response
 from apps.reporting.rules.kpis import VERSION
 from lib import pdf
 from lib.clocks import clock
@@ -49,11 +49,11 @@ def report(
     selection = context["selection"]
     page_query = request.GET.copy()
     del page_query[_FORMAT]
-    return printed(
+    return pdf_response(
         request,
         lambda: pdf.write(render_to_string(f"reports/pdf_{kind}.html", pdf_context), style=STYLE),
         name=f"{name}-{selection.first}-{selection.last}",
-        instead=f"{request.path}?{page_query.urlencode()}",
+        fallback_url=f"{request.path}?{page_query.urlencode()}",
         action="reports.print",
         phi=False,
         subject_type="report",

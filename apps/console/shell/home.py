@@ -49,7 +49,7 @@ STARTS: Final[tuple[tuple[Callable[[Principal], bool], str], ...]] = (
 
 def start_of(by: Principal) -> str:
     """Return the URL name of the user's start page; the home page if none matches."""
-    return next((address for fits, address in STARTS if fits(by)), HOME.address)
+    return next((address for matches, address in STARTS if matches(by)), HOME.address)
 
 
 @require_safe
@@ -111,12 +111,12 @@ def _downtime(zone: str) -> dict[str, Any]:
     pack, at = newest(), timezone.now()
     made_at = pack.made_at if pack else None
     minutes = int((at - made_at).total_seconds() // 60) if made_at else 0
-    copy_lacks = bool(settings.DOWNTIME_COPY_DIR) and (pack is None or pack.copied_at != made_at)
+    copy_is_missing = bool(settings.DOWNTIME_COPY_DIR) and (pack is None or pack.copied_at != made_at)
     return {
         "is_on": True,
         "pack": pack,
         "made": local_time(made_at, zone),
         "minutes": minutes,
         "is_old": downtime_page.is_old(made_at, at),
-        "copy_lacks": copy_lacks,
+        "copy_is_missing": copy_is_missing,
     }

@@ -29,35 +29,35 @@ Lists = Mapping[str, SavableList]
 def arrange(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
     """Save page size and columns of a list, and show the list with them and the selected sort order."""
     by = principal_of(request)
-    listing = _opened(page, lists, by).listing
-    asked = QueryDict(request.POST.get("query", "")).dict()
+    listing = _get_list(page, lists, by).listing
+    params = QueryDict(request.POST.get("query", "")).dict()
     rows = listing.rows(request.POST.get("rows", ""))
     offered = set(request.POST.getlist("offered")) & set(listing.columns)
     sort = listing.sort(request.POST.get("sort", ""))
-    asked |= {"sort": "" if sort == listing.usual else sort}
+    params |= {"sort": "" if sort == listing.usual else sort}
     if rows is None:
         messages.error(
             request, _("A page of this list has so many rows: %(sizes)s.") % {"sizes": _sizes(listing.sizes)}
         )
-        return _to(page, asked)
+        return _redirect_to(page, params)
     try:
-        shown = set(request.POST.getlist("columns"))
-        preferences.arrange(page=page, rows=rows, offered=offered, visible=shown, by=by)
+        columns = set(request.POST.getlist("columns"))
+        preferences.arrange(page=page, rows=rows, offered=offered, visible=columns, by=by)
     except DomainError as refusal:
         messages.error(request, refusal.message)
     else:
-        asked |= {"rows": str(rows)}
-    return _to(page, asked)
+        params |= {"rows": str(rows)}
+    return _redirect_to(page, params)
 
 
 @require_POST
 def keep_view(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
     """Save the filters of a list as a view; only the URL parameters that the list knows are stored."""
     by = principal_of(request)
-    kept = _opened(page, lists, by)
-    if kept.filters is None:
+    savable = _get_list(page, lists, by)
+    if savable.filters is None:
         raise Http404
-    query = canonical(kept.listing, QueryDict(request.POST.get("query", "")), kept.filters(by))
+    query = canonical(savable.listing, QueryDict(request.POST.get("query", "")), savable.filters(by))
     form = ViewForm(request.POST)
     if not form.is_valid():
         messages.error(request, _("Give the view a name of 60 characters at most, and say who sees it."))
@@ -75,8 +75,8 @@ def keep_view(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
 def view(request: HttpRequest, view_id: UUID) -> HttpResponse:
     """Rename one of the user's own views, or change with whom it is shared."""
     by = principal_of(request)
-    found = _own(view_id, by)
-    form = ViewForm(request.POST or None, initial={"name": found.name, "shared_with": found.shared_with})
+    saved_view = _get_own_view(view_id, by)
+    form = ViewForm(request.POST or None, initial={"name": saved_view.name, "shared_with": saved_view.shared_with})
     if request.method == "POST" and form.is_valid():
         try:
             saved_views.change(view_id=view_id, by=by, **form.cleaned_data)
@@ -84,8 +84,8 @@ def view(request: HttpRequest, view_id: UUID) -> HttpResponse:
             put_on(form, refusal, {"name": "name"})
         else:
             messages.success(request, _("The view is saved."))
-            return redirect(f"{reverse(found.page)}?{found.query}")
-    context = {"form": form, "view": found}
+            return redirect(f"{reverse(saved_view.page)}?{saved_view.query}")
+    context = {"form": form, "view": saved_view}
     return render(request, "accounts/saved_view.html", context, status=UNPROCESSABLE if form.errors else 200)
 
 
@@ -93,20 +93,20 @@ def view(request: HttpRequest, view_id: UUID) -> HttpResponse:
 def remove_view(request: HttpRequest, view_id: UUID) -> HttpResponse:
     """Delete one of the user's own views."""
     by = principal_of(request)
-    found = _own(view_id, by)
+    saved_view = _get_own_view(view_id, by)
     saved_views.remove(view_id=view_id, by=by)
     messages.success(request, _("The view is removed."))
-    return redirect(found.page)
+    return redirect(saved_view.page)
 
 
-def _own(view_id: UUID, by: Principal) -> SavedView:
-    found = queries.own_view(view_id, by=by)
-    if found is None:
+def _get_own_view(view_id: UUID, by: Principal) -> SavedView:
+    saved_view = queries.own_view(view_id, by=by)
+    if saved_view is None:
         raise Http404
-    return found
+    return saved_view
 
 
-def _opened(page: str, lists: Lists, by: Principal) -> SavableList:
+def _get_list(page: str, lists: Lists, by: Principal) -> SavableList:
     """Return a list that the user may see.
 
     Raises:
@@ -120,8 +120,8 @@ def _opened(page: str, lists: Lists, by: Principal) -> SavableList:
     return lists[page]
 
 
-def _to(page: str, asked: Mapping[str, str]) -> HttpResponse:
-    query = spelled(asked)
+def _redirect_to(page: str, params: Mapping[str, str]) -> HttpResponse:
+    query = spelled(params)
     return redirect(f"{reverse(page)}?{query}" if query else reverse(page))
 
 

@@ -35,27 +35,29 @@ Text = str | Promise
 class Entry:
     """A page: `address` is a URL name or a path.
 
-    A user needs the permission `right` of /admin/ and one of `scopes`; without either, any signed-in user may open it.
-    Users who are bound to providers do not see an entry with `shut_to_providers`, whatever their scopes.
+    A user needs the `permission` of /admin/ and one of `scopes`; without either, any signed-in user may open it.
+    Users who are bound to providers do not see an entry with `hidden_from_providers`, whatever their scopes.
     """
 
     label: Text
     address: str
     icon: str
     about: Text
-    right: str = ""
+    permission: str = ""
     scopes: frozenset[str] = frozenset()
-    shut_to_providers: bool = False
+    hidden_from_providers: bool = False
     keys: str = ""  # keyboard shortcut from any page: keys pressed one after the other
 
     @property
     def url(self) -> str:
         return self.address if self.address.startswith("/") else reverse(self.address)
 
-    def opens_to(self, user: Any) -> bool:
-        if self.shut_to_providers and user.is_bound_to_providers:
+    def is_visible_to(self, user: Any) -> bool:
+        if self.hidden_from_providers and user.is_bound_to_providers:
             return False
-        return bool((not self.right or user.has_perm(self.right)) and (not self.scopes or self.scopes & user.scopes))
+        return bool(
+            (not self.permission or user.has_perm(self.permission)) and (not self.scopes or self.scopes & user.scopes)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ DAY: Final = Entry(
     "bed",
     _("Who waits to be released, who is on the way, and what needs you"),
     scopes=frozenset({Scope.RIDES_WRITE}),
-    shut_to_providers=True,
+    hidden_from_providers=True,
 )
 CREDENTIALS: Final = _scoped(
     _("Credential board"),
@@ -132,7 +134,7 @@ CONTENTS: Final = (
                 "calendar-plus",
                 _("A discharge, an appointment, a transfer"),
                 scopes=frozenset({Scope.RIDES_WRITE}),
-                shut_to_providers=True,
+                hidden_from_providers=True,
                 keys="c",
             ),
             Entry(
@@ -141,7 +143,7 @@ CONTENTS: Final = (
                 "list-restart",
                 _("Standing orders, holds and holiday weeks"),
                 scopes=frozenset({Scope.RIDES_READ}),
-                shut_to_providers=True,
+                hidden_from_providers=True,
                 keys="g o",
             ),
             EXCEPTIONS,
@@ -290,8 +292,11 @@ PAGE_KEYS: Final = (
 
 def contents_for(user: Any) -> list[Group]:
     """Return the groups with the entries that the user may open, without empty groups."""
-    kept = (replace(group, entries=tuple(one for one in group.entries if one.opens_to(user))) for group in CONTENTS)
-    return [group for group in kept if group.entries]
+    groups = (
+        replace(group, entries=tuple(entry for entry in group.entries if entry.is_visible_to(user)))
+        for group in CONTENTS
+    )
+    return [group for group in groups if group.entries]
 
 
 # Queries of the open items of an entry.
@@ -317,7 +322,7 @@ class Shell:
     @cached_property
     def navigation(self) -> list[dict[str, Any]]:
         """The groups of entries that the user may open, with counts of open items."""
-        own = Group("", tuple(entry for entry in (HOME, INBOX) if entry.opens_to(self._user)))
+        own = Group("", tuple(entry for entry in (HOME, INBOX) if entry.is_visible_to(self._user)))
         return [self._group(group) for group in (own, *contents_for(self._user))]
 
     def _group(self, group: Group) -> dict[str, Any]:
@@ -340,9 +345,9 @@ class Shell:
     def page_keys(self) -> list[tuple[Text, list[tuple[list[str], Text]]]]:
         """The keyboard shortcuts of single pages, with the label of the page."""
         return [
-            (entry.label, [(names.split(), does) for names, does in keys])
+            (entry.label, [(names.split(), description) for names, description in keys])
             for entry, keys in PAGE_KEYS
-            if entry.opens_to(self._user)
+            if entry.is_visible_to(self._user)
         ]
 
     @cached_property
@@ -370,7 +375,7 @@ class Shell:
 
     @property
     def has_inbox(self) -> bool:
-        return INBOX.opens_to(self._user)
+        return INBOX.is_visible_to(self._user)
 
     @property
     def inbox(self) -> int | None:
@@ -385,12 +390,12 @@ class Shell:
     def _open_counts(self) -> dict[Entry, int]:
         """Numbers of open items of the entries that the user may open.  One query for all of them."""
         by = principal_of(self._request)
-        entries = [entry for entry in _COUNTED if entry.opens_to(self._user)]
+        entries = [entry for entry in _COUNTED if entry.is_visible_to(self._user)]
         if not entries:
             return {}
         counts = [
             _COUNTED[entry](by).order_by().values(place=Value(place)).annotate(count=Count("pk"))
             for place, entry in enumerate(entries)
         ]
-        found = {row["place"]: row["count"] for row in counts[0].union(*counts[1:], all=True)}
-        return {entry: found.get(place, 0) for place, entry in enumerate(entries)}
+        count_by_place = {row["place"]: row["count"] for row in counts[0].union(*counts[1:], all=True)}
+        return {entry: count_by_place.get(place, 0) for place, entry in enumerate(entries)}

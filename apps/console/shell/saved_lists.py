@@ -18,8 +18,8 @@ from apps.console.webhooks import delivery_views
 from lib.scopes import Scope
 
 LISTS: Final[Mapping[str, SavableList]] = {
-    one.listing.page: one
-    for one in (
+    savable.listing.page: savable
+    for savable in (
         SavableList(board.LIST, frozenset({Scope.ASSIGNMENTS_WRITE})),
         SavableList(exceptions.QUEUE, frozenset({Scope.EXCEPTIONS_READ}), exception_views.queue_filters),
         SavableList(exceptions.HISTORY, frozenset({Scope.EXCEPTIONS_READ}), exception_views.history_filters),

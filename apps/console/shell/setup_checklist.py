@@ -34,9 +34,9 @@ _BOOKING: Final = [role for role, scopes in SCOPES_OF_TOKEN.items() if Scope.RID
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A setup task: `begin` links to its first step; `go_on` to the remaining steps once data exists.
+    """A setup task: `begin` links to its first step; `resume` to the remaining steps once data exists.
 
-    Each is a label and a URL name, "" if the task is not done in the console.  `right` is a permission of /admin/ or a
+    Each is a label and a URL name, "" if the task is not done in the console.  `permission` is one of /admin/ or a
     scope; "" if any user may do it.
     """
 
@@ -44,8 +44,8 @@ class Item:
     label: Text
     about: Text
     begin: tuple[Text, str] = ("", "")
-    go_on: tuple[Text, str] | None = None
-    right: str = ""
+    resume: tuple[Text, str] | None = None
+    permission: str = ""
     optional: bool = False
 
 
@@ -53,7 +53,7 @@ class Item:
 class Step:
     """The state of an item; `url` of its next step is "" if the user lacks the right or it is not done in the console.
 
-    `who` lists the roles that may do it.
+    `roles` lists the roles that may do it.
     """
 
     key: str
@@ -63,7 +63,7 @@ class Step:
     optional: bool
     next: Text
     url: str
-    who: str
+    roles: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +73,26 @@ class Checklist:
     steps: tuple[Step, ...]
 
     @property
-    def needed(self) -> list[Step]:
-        return [one for one in self.steps if not one.optional]
+    def required(self) -> list[Step]:
+        return [step for step in self.steps if not step.optional]
 
     @property
     def done(self) -> int:
         """The number of completed required steps."""
-        return sum(one.done for one in self.needed)
+        return sum(step.done for step in self.required)
 
     @property
     def is_open(self) -> bool:
-        return self.done < len(self.needed)
+        return self.done < len(self.required)
 
     @property
-    def is_over(self) -> bool:
-        return all(one.done for one in self.steps)
+    def is_complete(self) -> bool:
+        return all(step.done for step in self.steps)
 
     @property
     def next(self) -> Step | None:
         """The first required step that is not done."""
-        return next((one for one in self.needed if not one.done), None)
+        return next((step for step in self.required if not step.done), None)
 
 
 _ITEMS: Final = (
@@ -101,54 +101,54 @@ _ITEMS: Final = (
         _("A facility with an entrance and a contact"),
         _("Where rides begin and end, at which door, and whom a driver calls there."),
         begin=(_("Add a facility"), "admin:organizations_facility_add"),
-        go_on=(_("Add its entrance and contact"), "admin:organizations_facility_changelist"),
-        right="organizations.add_facility",
+        resume=(_("Add its entrance and contact"), "admin:organizations_facility_changelist"),
+        permission="organizations.add_facility",
     ),
     Item(
         "provider",
         _("A transport provider"),
         _("The company or fleet that drives: drivers and vehicles belong to one."),
         begin=(_("Add a provider"), "admin:organizations_transportprovider_add"),
-        go_on=(_("Open the providers"), "admin:organizations_transportprovider_changelist"),
-        right="organizations.add_transportprovider",
+        resume=(_("Open the providers"), "admin:organizations_transportprovider_changelist"),
+        permission="organizations.add_transportprovider",
     ),
     Item(
         "vehicle",
         _("A vehicle that may be on the road"),
         _("In service, with registration, insurance and inspection in force."),
         begin=(_("Add a vehicle"), "admin:fleet_vehicle_add"),
-        go_on=(_("Add its credentials"), "credential_board_vehicles"),
-        right="fleet.add_vehicle",
+        resume=(_("Add its credentials"), "credential_board_vehicles"),
+        permission="fleet.add_vehicle",
     ),
     Item(
         "driver",
         _("A driver who may drive"),
         _("Active, with every required credential valid."),
         begin=(_("Add a driver"), "admin:fleet_driver_add"),
-        go_on=(_("Add credentials and activate"), "fleet_drivers"),
-        right="fleet.add_driver",
+        resume=(_("Add credentials and activate"), "fleet_drivers"),
+        permission="fleet.add_driver",
     ),
     Item(
         "shift",
         _("A shift"),
         _("Who drives which vehicle, and when."),
         begin=(_("Plan a shift"), "new_shift"),
-        right=Scope.DRIVERS_WRITE,
+        permission=Scope.DRIVERS_WRITE,
     ),
     Item(
         "dispatch",
         _("Somebody who dispatches"),
         _("A dispatcher or dispatch supervisor, who puts drivers on rides."),
         begin=(_("Add a person"), "admin:accounts_user_add"),
-        right="accounts.add_user",
+        permission="accounts.add_user",
     ),
     Item(
         "booking",
         _("Somebody who books for a facility"),
         _("A discharge planner who is a member of one, or an API token of a system that books."),
         begin=(_("Add a person"), "admin:accounts_user_add"),
-        go_on=(_("Give a planner a facility"), "admin:accounts_user_changelist"),
-        right="accounts.add_user",
+        resume=(_("Give a planner a facility"), "admin:accounts_user_changelist"),
+        permission="accounts.add_user",
     ),
     Item(
         "second_factor",
@@ -167,7 +167,7 @@ _ITEMS: Final = (
         _("A system that is connected"),
         _("An API token, or a webhook endpoint that is told of events."),
         begin=(_("Make a token"), "api_tokens"),
-        right=Scope.TOKENS_MANAGE,
+        permission=Scope.TOKENS_MANAGE,
         optional=True,
     ),
 )
@@ -175,13 +175,13 @@ _ITEMS: Final = (
 
 def checklist(user: User, *, by: Principal, at: datetime) -> Checklist:
     """Return the state of all steps.  One query."""
-    found = _found(user, by, at)
-    found["mail"] = settings.EMAIL_BACKEND != NO_MAIL
-    items = [one for one in _ITEMS if one.key != "second_factor" or settings.MFA_REQUIRED]
-    return Checklist(tuple(_step(one, found, user) for one in items))
+    completed = _completed_items(user, by, at)
+    completed["mail"] = settings.EMAIL_BACKEND != NO_MAIL
+    items = [item for item in _ITEMS if item.key != "second_factor" or settings.MFA_REQUIRED]
+    return Checklist(tuple(_step(item, completed, user) for item in items))
 
 
-def _found(user: User, by: Principal, at: datetime) -> dict[str, bool]:
+def _completed_items(user: User, by: Principal, at: datetime) -> dict[str, bool]:
     """Check all steps in one query of EXISTS conditions."""
     facilities = Facility.objects.visible_to(by).filter(active=True)
     providers = TransportProvider.objects.visible_to(by).filter(active=True)
@@ -192,7 +192,7 @@ def _found(user: User, by: Principal, at: datetime) -> dict[str, bool]:
     today = at.astimezone(ZoneInfo(settings.OPERATOR_TIME_ZONE)).date()
     of_facility = {"facility": OuterRef("pk")}
     of_provider = Q(provider__active=True)
-    asked = {
+    querysets = {
         "facility": facilities.filter(
             Exists(Entrance.objects.filter(**of_facility)), Exists(Contact.objects.filter(**of_facility))
         ),
@@ -218,28 +218,28 @@ def _found(user: User, by: Principal, at: datetime) -> dict[str, bool]:
         "token": tokens,
         "endpoint": Endpoint.objects.filter(deleted_at=None),
     }
-    exists: Mapping[str, Any] = {f"has_{name}": Exists(rows) for name, rows in asked.items()}
+    exists: Mapping[str, Any] = {f"has_{name}": Exists(rows) for name, rows in querysets.items()}
     row = User.objects.annotate(**exists).values(*exists).get(pk=user.pk)
-    found = {name: row[f"has_{name}"] for name in asked}
-    return found | {
-        "booking": found["planner"] or found["booking_system"],
-        "systems": found["token"] or found["endpoint"],
+    completed = {name: row[f"has_{name}"] for name in querysets}
+    return completed | {
+        "booking": completed["planner"] or completed["booking_system"],
+        "systems": completed["token"] or completed["endpoint"],
     }
 
 
-def _step(item: Item, found: Mapping[str, bool], user: User) -> Step:
-    begun = found.get(f"{item.key}_begun", False)
-    label, address = item.go_on if begun and item.go_on else item.begin
-    mine = not item.right or user.has_perm(item.right) or item.right in user.scopes
+def _step(item: Item, completed: Mapping[str, bool], user: User) -> Step:
+    is_begun = completed.get(f"{item.key}_begun", False)
+    label, address = item.resume if is_begun and item.resume else item.begin
+    is_allowed = not item.permission or user.has_perm(item.permission) or item.permission in user.scopes
     return Step(
         key=item.key,
         label=item.label,
         about=item.about,
-        done=found[item.key],
+        done=completed[item.key],
         optional=item.optional,
         next=label,
-        url=_url(address) if address and mine else "",
-        who=_who(item),
+        url=_url(address) if address and is_allowed else "",
+        roles=_role_names(item),
     )
 
 
@@ -249,9 +249,9 @@ def _url(address: str) -> str:
     return reverse(address)
 
 
-def _who(item: Item) -> str:
-    if item.right in Scope.values:
-        roles = [role for role, scopes in SCOPES_OF_USER.items() if item.right in scopes]
+def _role_names(item: Item) -> str:
+    if item.permission in Scope.values:
+        roles = [role for role, scopes in SCOPES_OF_USER.items() if item.permission in scopes]
     else:
-        roles = roles_with(item.right) if item.right else []
+        roles = roles_with(item.permission) if item.permission else []
     return ", ".join(str(capfirst(role.label)) for role in roles)

@@ -13,5 +13,5 @@ def icon(name: str) -> SafeString:
     """Draw an icon beside its text; screen readers pass over it.  Arrows turn round where one reads from the right."""
     sprite = static("vendor/lucide/sprite.svg")
     kind = "icon ahead" if name.startswith(("arrow-", "chevron-")) and name.endswith(("-left", "-right")) else "icon"
-    drawn = '<svg class="{}" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>'
-    return format_html(drawn, kind, sprite, name)
+    markup = '<svg class="{}" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>'
+    return format_html(markup, kind, sprite, name)

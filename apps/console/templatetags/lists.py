@@ -14,36 +14,38 @@ _ARROWS = {"ascending": "\N{UPWARDS ARROW}", "descending": "\N{DOWNWARDS ARROW}"
 
 
 @register.simple_tag
-def head(shown: ListState, column: str, label: str = "", kind: str = "") -> SafeString:
+def head(state: ListState, column: str, label: str = "", kind: str = "") -> SafeString:
     """Draw the head of a column, a link that sorts by it; `label` is for one of another name here, `kind` a class.
 
     Screen readers hear from `aria-sort` how the list is sorted, so that the arrow is not for them.
     """
     direction = ""
-    if shown.sort.removeprefix(DOWN) == column:
-        direction = "descending" if shown.sort.startswith(DOWN) else "ascending"
+    if state.sort.removeprefix(DOWN) == column:
+        direction = "descending" if state.sort.startswith(DOWN) else "ascending"
     aria = format_html(' aria-sort="{}"', direction) if direction else ""
-    named = format_html(' class="{}"', kind) if kind else ""
-    turned = shown.listing.turned(column, shown.sort)
-    name = label or shown.listing.named(column)
-    inside = format_html('{} <span class="arrow" aria-hidden="true">{}</span>', name, _ARROWS[direction])
-    if shown.sent:
-        does = format_html(
-            '<button type="submit" form="filters" class="sort" name="sort" value="{}">{}</button>', turned, inside
+    css_class = format_html(' class="{}"', kind) if kind else ""
+    next_sort = state.listing.turned(column, state.sort)
+    name = label or state.listing.named(column)
+    content = format_html('{} <span class="arrow" aria-hidden="true">{}</span>', name, _ARROWS[direction])
+    if state.sent:
+        link = format_html(
+            '<button type="submit" form="filters" class="sort" name="sort" value="{}">{}</button>', next_sort, content
         )
     else:
-        does = format_html('<a class="sort" href="{}">{}</a>', shown.address(sort=turned), inside)
-    return format_html('<th scope="col"{}{}>{}</th>', named, aria, does)
+        link = format_html('<a class="sort" href="{}">{}</a>', state.address(sort=next_sort), content)
+    return format_html('<th scope="col"{}{}>{}</th>', css_class, aria, link)
 
 
 @register.simple_tag
-def pager(shown: ListState, following: str) -> SafeString:
+def pager(state: ListState, next_cursor: str) -> SafeString:
     """Draw the links to the first page and to the next one, as far as there are others."""
     links = []
-    if shown.after:
-        links.append(format_html('<a class="button" href="{}">{}</a>', shown.address(), gettext("To the beginning")))
-    if following:
-        links.append(format_html('<a class="button" href="{}">{}</a>', shown.address(after=following), gettext("More")))
+    if state.after:
+        links.append(format_html('<a class="button" href="{}">{}</a>', state.address(), gettext("To the beginning")))
+    if next_cursor:
+        links.append(
+            format_html('<a class="button" href="{}">{}</a>', state.address(after=next_cursor), gettext("More"))
+        )
     if not links:
         return SafeString("")
     return format_html('<nav class="pager" aria-label="{}">{}</nav>', gettext("Pages"), SafeString("".join(links)))

@@ -21,10 +21,10 @@ def moment(at: datetime | None, shape: str = "minute") -> SafeString:
     """Write an instant, to the minute or `second`, or its `clock` alone; a dash where there is none."""
     if at is None:
         return format_html('<span class="muted">{}</span>', "\N{EN DASH}")
-    there = timezone.localtime(at)
-    text = clocks.clock(there, seconds=shape == "second")
+    local = timezone.localtime(at)
+    text = clocks.clock(local, seconds=shape == "second")
     if shape != "clock":
-        text = f"{there:%Y-%m-%d} {text}"
+        text = f"{local:%Y-%m-%d} {text}"
     return format_html('<time datetime="{}">{}</time>', at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), text)
 
 

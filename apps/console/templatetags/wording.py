@@ -8,5 +8,5 @@ register = template.Library()
 @register.filter
 def sentence_case(text: object) -> str:
     """Write `Change Password` as `Change password`; words all in capitals, such as PIN, stay."""
-    first, *others = (word if word.isupper() else word.lower() for word in str(text).split() or [""])
-    return " ".join([first[:1].upper() + first[1:], *others])
+    first, *rest = (word if word.isupper() else word.lower() for word in str(text).split() or [""])
+    return " ".join([first[:1].upper() + first[1:], *rest])

@@ -26,7 +26,7 @@ from lib.pagination import newest_first
 from lib.scopes import Scope
 
 SOON: Final = timedelta(days=14)
-SHOWN: Final = ("live", "ended", "all")
+STATUS_FILTERS: Final = ("live", "ended", "all")
 
 
 @require_safe
@@ -34,14 +34,16 @@ SHOWN: Final = ("live", "ended", "all")
 def tokens(request: HttpRequest) -> HttpResponse:
     """List tokens, newest first.  Two queries."""
     by, now = principal_of(request), timezone.now()
-    shown = request.GET.get("shown", "")
-    shown = shown if shown in SHOWN else "live"
+    status_filter = request.GET.get("shown", "")
+    status_filter = status_filter if status_filter in STATUS_FILTERS else "live"
     client_id = uuid_or_none(request.GET.get("client"))
-    page = newest_first(queries.tokens(by=by, state=shown, client_id=client_id, at=now), request.GET.get("before", ""))
+    page = newest_first(
+        queries.tokens(by=by, state=status_filter, client_id=client_id, at=now), request.GET.get("before", "")
+    )
     context = {
         "rows": [(token, state_of(token, now)) for token in page.rows],
         "older": page.next,
-        "shown": shown,
+        "status_filter": status_filter,
         "client": str(client_id) if client_id else "",
         "clients": ApiClient.objects.order_by("name"),
     }
@@ -73,7 +75,7 @@ def add(request: HttpRequest) -> HttpResponse:
         except DomainError as refusal:
             put_on(form, refusal, FIELDS)
         else:
-            return _show(request, issued)
+            return _issued_page(request, issued)
     return render(request, "accounts/token_form.html", context, status=UNPROCESSABLE)
 
 
@@ -98,7 +100,7 @@ def rotate(request: HttpRequest, token_id: UUID) -> HttpResponse:
     except services.TokenNotLive as refusal:
         messages.error(request, refusal.message)
         return redirect("api_token", token_id=token_id)
-    return _show(request, issued)
+    return _issued_page(request, issued)
 
 
 @require_POST
@@ -131,15 +133,15 @@ def state_of(token: ApiToken, at: datetime) -> tuple[str, str]:
 def _page(request: HttpRequest, token_id: UUID, **forms: Any) -> HttpResponse:
     by, now = principal_of(request), timezone.now()
     rows = ApiToken.objects.visible_to(by).select_related("client", "replaces", "replaced_by")
-    found = get_object_or_404(rows, pk=token_id)
+    token = get_object_or_404(rows, pk=token_id)
     context = {
-        "token": found,
-        "state": state_of(found, now),
-        "live": found.revoked_at is None and now < found.ends_at,
-        "rotatable": found.revoked_at is None and now < found.ends_at and found.overlap_until is None,
-        "facilities": Facility.objects.filter(pk__in=found.facility_ids or ()).order_by("name"),
-        "providers": TransportProvider.objects.filter(pk__in=found.provider_ids or ()).order_by("name"),
-        "creator": queries.names_of([found.created_by]).get(found.created_by, found.created_by),
+        "token": token,
+        "state": state_of(token, now),
+        "live": token.revoked_at is None and now < token.ends_at,
+        "rotatable": token.revoked_at is None and now < token.ends_at and token.overlap_until is None,
+        "facilities": Facility.objects.filter(pk__in=token.facility_ids or ()).order_by("name"),
+        "providers": TransportProvider.objects.filter(pk__in=token.provider_ids or ()).order_by("name"),
+        "creator": queries.names_of([token.created_by]).get(token.created_by, token.created_by),
         "rotation": Rotation(),
         "revocation": Revocation(),
         **forms,
@@ -147,5 +149,5 @@ def _page(request: HttpRequest, token_id: UUID, **forms: Any) -> HttpResponse:
     return render(request, "accounts/token.html", context, status=UNPROCESSABLE if forms else 200)
 
 
-def _show(request: HttpRequest, issued: Issued) -> HttpResponse:
+def _issued_page(request: HttpRequest, issued: Issued) -> HttpResponse:
     return render(request, "accounts/token_issued.html", {"token": issued.token, "text": issued.text})
