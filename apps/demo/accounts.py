@@ -93,7 +93,7 @@ def _token(dice: Dice, start: int, client: str, role: TokenRole) -> dict[str, An
 
 
 @transaction.atomic
-def open_doors(*, by: Principal, at: dt.datetime) -> dict[str, Any]:
+def enable_sign_in(*, by: Principal, at: dt.datetime) -> dict[str, Any]:
     """Set the people's password and issue the token; return the facts that `make run` prints.
 
     Each call replaces password and token: used if the file with their clear text is lost.
@@ -113,28 +113,28 @@ def open_doors(*, by: Principal, at: dt.datetime) -> dict[str, Any]:
     return {"token": issued.text, "signIns": sign_ins}
 
 
-def kept_at() -> Path:
+def _facts_path() -> Path:
     return Path(settings.VAR_DIR) / "demo-accounts.json"
 
 
-def keep(facts: dict[str, Any]) -> None:
+def save_facts(facts: dict[str, Any]) -> None:
     """Write the clear text to a file on this machine that only its owner can read."""
-    path = kept_at()
+    path = _facts_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)
     path.chmod(0o600)
     path.write_text(json.dumps(facts, indent=2) + "\n")
 
 
-def kept() -> dict[str, Any] | None:
+def load_facts() -> dict[str, Any] | None:
     """Read the clear text; None if the file does not exist."""
-    path = kept_at()
+    path = _facts_path()
     if not path.exists():
         return None
     facts: dict[str, Any] = json.loads(path.read_text())
     return facts
 
 
-def forget() -> None:
+def delete_facts() -> None:
     """Delete the clear text that belongs to an earlier database."""
-    kept_at().unlink(missing_ok=True)
+    _facts_path().unlink(missing_ok=True)

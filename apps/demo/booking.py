@@ -15,7 +15,7 @@ def payer_of(leg: Leg) -> int:
     return FACILITY_ACCOUNT if leg.service == "hospital_discharge" and leg.person.number % 2 else leg.person.payer
 
 
-def asked(leg: Leg, payers: list[str], ride_id: str) -> dict[str, Any]:
+def booking_columns(leg: Leg, payers: list[str], ride_id: str) -> dict[str, Any]:
     """Return the columns that booking fills; later steps add status, driving and outcome."""
     person, estimate = leg.person, leg.estimate
     returning = leg.leg_type == "return"

@@ -4,7 +4,7 @@ import datetime as dt
 from typing import Any, Final
 
 from apps.demo.dice import DAY, Dice, wall
-from apps.demo.fleet import Fleet, Wheel
+from apps.demo.fleet import DemoDriver, Fleet
 from apps.fleet.models import Credential
 from lib.db.bulk_copy import Row, copy_rows
 
@@ -29,8 +29,8 @@ def make(seed: int, start: int, days: list[dt.date], today: dt.date, fleet: Flee
     An expired credential that a driver needs also ends their duties; exclusion checks are monthly, older ones replaced.
     """
     rows: list[Row] = []
-    for number, wheel in enumerate(fleet.drivers):
-        rows += _credentials_of_driver(Dice(seed, "papers", number), start, days, today, number, wheel)
+    for number, driver in enumerate(fleet.drivers):
+        rows += _credentials_of_driver(Dice(seed, "papers", number), start, days, today, number, driver)
     for number, van in enumerate(fleet.vans):
         dice = Dice(seed, "vehicle papers", number)
         for type_, months in _VEHICLE_CREDENTIALS.items():
@@ -44,52 +44,52 @@ def make(seed: int, start: int, days: list[dt.date], today: dt.date, fleet: Flee
 
 
 def _credentials_of_driver(
-    dice: Dice, start: int, days: list[dt.date], today: dt.date, number: int, wheel: Wheel
+    dice: Dice, start: int, days: list[dt.date], today: dt.date, number: int, driver: DemoDriver
 ) -> list[Row]:
-    ends = _expiration_dates(dice, today, number, wheel)
+    ends = _expiration_dates(dice, today, number, driver)
     rows: list[Row] = []
     for type_, day in ends.items():
         months, blocking = _DRIVER_CREDENTIALS[type_]
-        row = _credential(dice, start, type_, day - dt.timedelta(days=months * 30), day, blocking, driver_id=wheel.id)
-        if wheel.part == "pending" and type_ == "background_check":
+        row = _credential(dice, start, type_, day - dt.timedelta(days=months * 30), day, blocking, driver_id=driver.id)
+        if driver.part == "pending" and type_ == "background_check":
             row |= {"rejected": True, **_UNVERIFIED}
         if number == 12 and type_ == "cpr_first_aid":
             row |= _UNVERIFIED
         rows.append(row)
-    return rows + _exclusion_checks(dice, start, days, today, wheel)
+    return rows + _exclusion_checks(dice, start, days, today, driver)
 
 
-def _expiration_dates(dice: Dice, today: dt.date, number: int, wheel: Wheel) -> dict[str, dt.date]:
+def _expiration_dates(dice: Dice, today: dt.date, number: int, driver: DemoDriver) -> dict[str, dt.date]:
     """Return the last day of each type of credential that the driver has."""
     ends = {
         type_: today + dt.timedelta(days=dice.randrange(60, months * 30 - 40))
         for type_, (months, _) in _DRIVER_CREDENTIALS.items()
     }
     if number == 3:
-        ends["driver_license"] = wheel.last_day = today + dt.timedelta(days=5)
+        ends["driver_license"] = driver.last_day = today + dt.timedelta(days=5)
     if number == 8:
         ends["mvr"] = today + dt.timedelta(days=20)
     if number == 12:
         ends["cpr_first_aid"] = today + dt.timedelta(days=45)
     if number == 15:
         ends["cpr_first_aid"] = today - dt.timedelta(days=9)
-    if wheel.part == "suspended" and wheel.last_day is not None:
-        ends["driver_license"] = wheel.last_day
-    if wheel.part == "inactive":
+    if driver.part == "suspended" and driver.last_day is not None:
+        ends["driver_license"] = driver.last_day
+    if driver.part == "inactive":
         ends["mvr"] = today - dt.timedelta(days=70)
-    if wheel.part == "pending":
+    if driver.part == "pending":
         del ends["mvr"]
     return ends
 
 
-def _exclusion_checks(dice: Dice, start: int, days: list[dt.date], today: dt.date, wheel: Wheel) -> list[Row]:
+def _exclusion_checks(dice: Dice, start: int, days: list[dt.date], today: dt.date, driver: DemoDriver) -> list[Row]:
     rows: list[Row] = []
     until = today + dt.timedelta(days=dice.randrange(12, 30))
     current = True
     while until >= days[0]:
         issued = until - dt.timedelta(days=31)
         rows.append(
-            _credential(dice, start, "exclusion_check_oig", issued, until, True, driver_id=wheel.id)
+            _credential(dice, start, "exclusion_check_oig", issued, until, True, driver_id=driver.id)
             | {"replaced": not current, "warn_days": 7}
         )
         until, current = issued, False

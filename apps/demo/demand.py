@@ -43,32 +43,32 @@ class DayDemand:
 
 def of_day(seed: int, day: dt.date, people: list[Person], places: Places) -> DayDemand:
     """Generate a day.  Each rider makes at most one journey; there is no dialysis and no day program on Sundays."""
-    made = DayDemand(day)
+    demand = DayDemand(day)
     free = [person for person in people if day.weekday() not in person.days]
     for group in ("dialysis", "day_program", "therapy"):
         riders = [person for person in people if person.group == group and day.weekday() in person.days]
-        _routine(seed, made, riders, group)
+        _routine(seed, demand, riders, group)
     dice = Dice(seed, "demand", day)
     dice.shuffle(free)
     counts = _COUNTS[0 if day.weekday() < 5 else day.weekday() - 4]
     for make, count in zip((_round_trip, _one_way, _discharge, _transfer, _admission), counts, strict=True):
         for person in [free.pop() for _ in range(min(count, len(free)))]:
-            make(seed, made, person, places)
-    for (slot, _), legs in made.visits.items():
+            make(seed, demand, person, places)
+    for (slot, _), legs in demand.visits.items():
         for called in (False, True):
             for shared in _share([leg for leg in legs if leg.will_call is called], 2):
-                _put_on_run(made, shared, gather=not slot.startswith("back"))
-    for leg in made.legs:
+                _put_on_run(demand, shared, gather=not slot.startswith("back"))
+    for leg in demand.legs:
         finish(Dice(seed, "fate", leg.key), leg)
-    return made
+    return demand
 
 
 def finish(dice: Dice, leg: Leg) -> None:
     """Set the promised window and the outcome of the leg, which depend on its final pickup time."""
     moment = dt.datetime.fromtimestamp(leg.pickup_at, dt.UTC)
     arrive_by = leg.appointment_at and dt.datetime.fromtimestamp(leg.appointment_at - 15 * MINUTE, dt.UTC)
-    one, other = leg.origin.spot, leg.destination.spot
-    leg.estimate = timing.estimated_drive((one.lat, one.lng), (other.lat, other.lng))
+    origin, destination = leg.origin.spot, leg.destination.spot
+    leg.estimate = timing.estimated_drive((origin.lat, origin.lng), (destination.lat, destination.lng))
     window = timing.pickup_window(
         moment,
         service_levels.DEFAULTS,
@@ -102,36 +102,38 @@ def _draw_fate(dice: Dice, leg: Leg) -> None:
         leg.reason = "discharge_cancelled" if discharge else dice.choices(*zip(*_CANCEL_REASONS, strict=True))[0]
 
 
-def _routine(seed: int, made: DayDemand, riders: list[Person], group: str) -> None:
+def _routine(seed: int, demand: DayDemand, riders: list[Person], group: str) -> None:
     """Generate round trips; neighbors with the same hour at the same place share a vehicle."""
     by_slot: dict[tuple[str, int], list[Leg]] = {}
     for person in riders:
-        dice = Dice(seed, made.date, person.number)
+        dice = Dice(seed, demand.date, person.number)
         centre = person.goes_to
         assert centre is not None  # noqa: S101 - every rider of these groups has one
-        there = _leg(dice, made, person, group, "outbound", _home(person), _at(centre), centre)
-        there.appointment_at = wall(made.date, person.chair_minutes)
-        there.standing = True
-        there.requested_at = wall(made.date - dt.timedelta(days=10 + person.number % 4), 7 * 60 + person.number % 50)
-        back = _back(dice, made, there, 30 if group == "dialysis" else 5)
+        outbound = _leg(dice, demand, person, group, "outbound", _home(person), _at(centre), centre)
+        outbound.appointment_at = wall(demand.date, person.chair_minutes)
+        outbound.is_recurring = True
+        outbound.requested_at = wall(
+            demand.date - dt.timedelta(days=10 + person.number % 4), 7 * 60 + person.number % 50
+        )
+        back = _back(dice, demand, outbound, 30 if group == "dialysis" else 5)
         if group == "dialysis":
             back.will_call = True
             back.ready_at = back.pickup_at + int(dice.gauss(2, 11)) * MINUTE
-            there.dialysis = back.dialysis = {
+            outbound.dialysis = back.dialysis = {
                 "treatmentMinutes": person.treatment_minutes,
                 "postTreatmentMinutes": 30,
                 "chair": person.chair,
                 "shift": str(person.shift),
             }
         # Chairs a quarter of an hour apart still share a vehicle; the earlier chair sets the pickup times.
-        by_slot.setdefault((centre.id, person.chair_minutes // 30), []).append(there)
+        by_slot.setdefault((centre.id, person.chair_minutes // 30), []).append(outbound)
         if not back.will_call:
             by_slot.setdefault((f"back {centre.id}", back.pickup_at), []).append(back)
         else:
             by_slot.setdefault((f"back {centre.id}", back.ready_at // 1200), []).append(back)
     for (slot, _), legs in by_slot.items():
         for shared in _share(legs, 4 if group == "day_program" else 3):
-            _put_on_run(made, shared, gather=not slot.startswith("back"))
+            _put_on_run(demand, shared, gather=not slot.startswith("back"))
 
 
 def _share(legs: list[Leg], size: int) -> list[list[Leg]]:
@@ -141,7 +143,7 @@ def _share(legs: list[Leg], size: int) -> list[list[Leg]]:
         last = groups[-1] if groups else []
         together = [*last, leg]
         near = bool(last) and miles_between(last[-1].person.spot, leg.person.spot) < 3.2
-        alone = any(one.person.crew_of_two for one in together)
+        alone = any(leg.person.crew_of_two for leg in together)
         if last and near and len(together) <= size and not alone and fits_one_vehicle(together):
             last.append(leg)
         else:
@@ -166,12 +168,12 @@ def sum_of(legs: list[Leg]) -> Spaces:
     )
 
 
-def _put_on_run(made: DayDemand, legs: list[Leg], *, gather: bool) -> None:
+def _put_on_run(demand: DayDemand, legs: list[Leg], *, gather: bool) -> None:
     """Order the stops, farthest first on the outbound trip, and set pickup times back from the appointment."""
     common = legs[0].destination if gather else legs[0].origin
     if not gather and legs[0].will_call:
         legs.sort(key=lambda leg: leg.ready_at)  # riders board in the order in which they are ready
-        made.runs.append(Run(legs, gather))
+        demand.runs.append(Run(legs, gather))
         return
     legs.sort(key=lambda leg: miles_between(leg.person.spot, common.spot), reverse=gather)
     if gather:
@@ -181,73 +183,73 @@ def _put_on_run(made: DayDemand, legs: list[Leg], *, gather: bool) -> None:
             at -= int(drive_seconds(leg.origin.spot, onward, at) * 1.15) + leg.person.needs["loadMinutes"] * MINUTE
             leg.pickup_at = at - at % 300
             onward = leg.origin.spot
-    made.runs.append(Run(legs, gather))
+    demand.runs.append(Run(legs, gather))
 
 
-def _round_trip(seed: int, made: DayDemand, person: Person, places: Places) -> None:
-    dice = Dice(seed, made.date, person.number)
+def _round_trip(seed: int, demand: DayDemand, person: Person, places: Places) -> None:
+    dice = Dice(seed, demand.date, person.number)
     clinic = _choose(dice, person, places.of_kind("clinic") + places.of_kind("hospital"))
-    there = _leg(dice, made, person, "appointment", "outbound", _home(person), _at(clinic), clinic)
-    there.appointment_at = wall(made.date, 8 * 60 + 30 + 15 * dice.randrange(0, 30))
-    _booked_ahead(dice, there)
-    back = _back(dice, made, there, dice.choice((45, 60, 60, 75, 90, 120)))
+    outbound = _leg(dice, demand, person, "appointment", "outbound", _home(person), _at(clinic), clinic)
+    outbound.appointment_at = wall(demand.date, 8 * 60 + 30 + 15 * dice.randrange(0, 30))
+    _booked_ahead(dice, outbound)
+    back = _back(dice, demand, outbound, dice.choice((45, 60, 60, 75, 90, 120)))
     if dice.hit(0.3):
         back.will_call = True
         back.ready_at = back.pickup_at + int(dice.gauss(6, 18)) * MINUTE
-    made.visits.setdefault((clinic.id, there.appointment_at // 1800), []).append(there)
-    made.visits.setdefault((f"back {clinic.id}", back.due_at // 1200), []).append(back)
+    demand.visits.setdefault((clinic.id, outbound.appointment_at // 1800), []).append(outbound)
+    demand.visits.setdefault((f"back {clinic.id}", back.due_at // 1200), []).append(back)
 
 
-def _one_way(seed: int, made: DayDemand, person: Person, places: Places) -> None:
-    dice = Dice(seed, made.date, person.number)
+def _one_way(seed: int, demand: DayDemand, person: Person, places: Places) -> None:
+    dice = Dice(seed, demand.date, person.number)
     clinic = _choose(dice, person, places.of_kind("clinic"))
     service = dice.choices(("appointment", "pharmacy_stop", "other"), (80, 12, 8))[0]
-    leg = _leg(dice, made, person, service, "one_way", _home(person), _at(clinic), clinic)
-    leg.appointment_at = wall(made.date, 8 * 60 + 15 * dice.randrange(2, 36))
+    leg = _leg(dice, demand, person, service, "one_way", _home(person), _at(clinic), clinic)
+    leg.appointment_at = wall(demand.date, 8 * 60 + 15 * dice.randrange(2, 36))
     _booked_ahead(dice, leg)
-    _put_on_run(made, [leg], gather=True)
+    _put_on_run(demand, [leg], gather=True)
 
 
-def _transfer(seed: int, made: DayDemand, person: Person, places: Places) -> None:
-    dice = Dice(seed, made.date, person.number)
+def _transfer(seed: int, demand: DayDemand, person: Person, places: Places) -> None:
+    dice = Dice(seed, demand.date, person.number)
     origin = person.lives_at or dice.choice(places.of_kind("snf"))
     hospital = _choose(dice, person, places.of_kind("hospital"))
-    leg = _leg(dice, made, person, "interfacility_transfer", "one_way", _at(origin), _at(hospital), origin)
-    leg.pickup_at = wall(made.date, dice.randrange(8 * 12, 19 * 12) * 5)
+    leg = _leg(dice, demand, person, "interfacility_transfer", "one_way", _at(origin), _at(hospital), origin)
+    leg.pickup_at = wall(demand.date, dice.randrange(8 * 12, 19 * 12) * 5)
     _booked_ahead(dice, leg)
-    made.runs.append(Run([leg]))
+    demand.runs.append(Run([leg]))
 
 
-def _admission(seed: int, made: DayDemand, person: Person, places: Places) -> None:
-    dice = Dice(seed, made.date, person.number)
+def _admission(seed: int, demand: DayDemand, person: Person, places: Places) -> None:
+    dice = Dice(seed, demand.date, person.number)
     hospital = _choose(dice, person, places.of_kind("hospital"))
-    leg = _leg(dice, made, person, "admission", "one_way", _home(person), _at(hospital), hospital)
-    leg.appointment_at = wall(made.date, dice.randrange(7 * 4, 13 * 4) * 15)
+    leg = _leg(dice, demand, person, "admission", "one_way", _home(person), _at(hospital), hospital)
+    leg.appointment_at = wall(demand.date, dice.randrange(7 * 4, 13 * 4) * 15)
     _booked_ahead(dice, leg)
-    _put_on_run(made, [leg], gather=True)
+    _put_on_run(demand, [leg], gather=True)
 
 
-def _discharge(seed: int, made: DayDemand, person: Person, places: Places) -> None:
-    dice = Dice(seed, made.date, person.number)
+def _discharge(seed: int, demand: DayDemand, person: Person, places: Places) -> None:
+    dice = Dice(seed, demand.date, person.number)
     minutes = dice.choice(_DISCHARGE_HOURS) * 60 + 5 * dice.randrange(12)
     if person.crew_of_two:
         minutes = max(10 * 60, min(15 * 60, minutes))  # crews of two work by day only
-    leg = discharge_leg(dice, made, person, places, wall(made.date, minutes))
+    leg = discharge_leg(dice, demand, person, places, wall(demand.date, minutes))
     evening_before = dice.hit(0.35)
     leg.requested_at = (
-        wall(made.date - dt.timedelta(days=1), 16 * 60 + dice.randrange(180))
+        wall(demand.date - dt.timedelta(days=1), 16 * 60 + dice.randrange(180))
         if evening_before
         else leg.pickup_at - dice.randrange(100, 300) * MINUTE
     )
-    made.runs.append(Run([leg], gather=False))
+    demand.runs.append(Run([leg], gather=False))
 
 
-def discharge_leg(dice: Dice, made: DayDemand, person: Person, places: Places, pickup_at: int, key: str = "") -> Leg:
+def discharge_leg(dice: Dice, demand: DayDemand, person: Person, places: Places, pickup_at: int, key: str = "") -> Leg:
     """Generate the ride home, or to the nursing home, from a nearby hospital, with the discharge planner's details."""
     hospital = _choose(dice, person, places.of_kind("hospital"))
     unit, room = dice.choice(("4 West", "5 East", "6 North", "7 South", "Observation")), str(dice.randrange(401, 760))
     origin = _at(hospital, unit=unit, room=room)
-    leg = _leg(dice, made, person, "hospital_discharge", "one_way", origin, _home(person), hospital, key)
+    leg = _leg(dice, demand, person, "hospital_discharge", "one_way", origin, _home(person), hospital, key)
     leg.pickup_at = pickup_at
     leg.will_call = dice.hit(0.4)
     leg.ready_at = pickup_at + max(-20, int(dice.gauss(14, 25))) * MINUTE if leg.will_call else 0
@@ -294,7 +296,7 @@ def _discharge_details(dice: Dice, leg: Leg, hospital: Place, unit: str, room: s
 
 def _leg(
     dice: Dice,
-    made: DayDemand,
+    demand: DayDemand,
     person: Person,
     service: str,
     leg_type: str,
@@ -304,9 +306,9 @@ def _leg(
     key: str = "",
 ) -> Leg:
     leg = Leg(
-        key=key or f"{made.date}/{person.number}/{leg_type}",
+        key=key or f"{demand.date}/{person.number}/{leg_type}",
         person=person,
-        day=made.date,
+        day=demand.date,
         service={"day_program": "other"}.get(service, service),
         leg_type=leg_type,
         origin=origin,
@@ -316,21 +318,21 @@ def _leg(
         journey=Journey(),
     )
     leg.journey.legs.append(leg)
-    made.legs.append(leg)
+    demand.legs.append(leg)
     return leg
 
 
-def _back(dice: Dice, made: DayDemand, there: Leg, extra_minutes: int) -> Leg:
+def _back(dice: Dice, demand: DayDemand, outbound: Leg, extra_minutes: int) -> Leg:
     """Generate the return leg: it starts after the treatment or visit, rounded to five minutes."""
-    person = there.person
-    stays = person.treatment_minutes if there.standing else 0
-    back = _leg(dice, made, person, there.service, "return", there.destination, there.origin, there.owner)
-    back.journey = there.journey
+    person = outbound.person
+    stays = person.treatment_minutes if outbound.is_recurring else 0
+    back = _leg(dice, demand, person, outbound.service, "return", outbound.destination, outbound.origin, outbound.owner)
+    back.journey = outbound.journey
     back.journey.legs.append(back)
     back.sequence = 2
-    back.pickup_at = ((there.appointment_at or 0) + (stays + extra_minutes) * MINUTE + 299) // 300 * 300
-    back.requested_at, back.standing = there.requested_at, there.standing
-    back.question, back.confirmed_at = there.question, there.confirmed_at
+    back.pickup_at = ((outbound.appointment_at or 0) + (stays + extra_minutes) * MINUTE + 299) // 300 * 300
+    back.requested_at, back.is_recurring = outbound.requested_at, outbound.is_recurring
+    back.question, back.confirmed_at = outbound.question, outbound.confirmed_at
     return back
 
 

@@ -52,8 +52,8 @@ class Van:
 
 
 @dataclass(slots=True)
-class Wheel:
-    """A driver, as the rest of the demo uses it."""
+class DemoDriver:
+    """A generated driver; its rows are written once."""
 
     id: str
     provider: int
@@ -73,20 +73,20 @@ class Duty:
     """A driver, a vehicle and a part of a day; `free_at` and `at` advance as rides are assigned."""
 
     id: str
-    driver: Wheel
+    driver: DemoDriver
     van: Van
     starts: int
     ends: int
     at: Spot
     free_at: int
-    attendant: Wheel | None = None
+    attendant: DemoDriver | None = None
     rides: int = 0
 
 
 @dataclass(slots=True)
 class Fleet:
     providers: list[Provider]
-    drivers: list[Wheel]
+    drivers: list[DemoDriver]
     vans: list[Van]
     duties: dict[dt.date, list[Duty]] = field(default_factory=dict)
 
@@ -189,33 +189,33 @@ def _van(seed: int, start: int, provider: int, type_: str, number: int, places: 
 def _drivers(seed: int, start: int, days: list[dt.date], today: dt.date, fleet: Fleet) -> list[Row]:
     rows = []
     starts = [*_STARTS]
-    for provider, others in enumerate(OTHERS):
+    for provider, other_parts in enumerate(OTHERS):
         vans = [van for van in fleet.vans if van.provider == provider and van.in_service]
-        for part, van in [*(("driving", van) for van in vans), *((part, None) for part in others)]:
+        for part, van in [*(("driving", van) for van in vans), *((part, None) for part in other_parts)]:
             dice = Dice(seed, "driver", len(fleet.drivers))
-            wheel = _wheel(dice, start, provider, part, van)
+            driver = _driver(dice, start, provider, part, van)
             if van is not None:
                 # Stretcher vans run by day with a second person; their drivers start at 6:00 and at 9:00.
                 if van.type == "stretcher_van":
-                    wheel.start = 360 if len(fleet.drivers) % 2 else 540
+                    driver.start = 360 if len(fleet.drivers) % 2 else 540
                 elif van in vans[-4:-2]:
-                    wheel.start = _NIGHT
+                    driver.start = _NIGHT
                 else:
-                    wheel.start = starts.pop(dice.randrange(len(starts)))
-                wheel.away = _days_off(dice, days)
-            fleet.drivers.append(wheel)
-            rows.append(_driver_row(dice, wheel, fleet, start, today))
+                    driver.start = starts.pop(dice.randrange(len(starts)))
+                driver.away = _days_off(dice, days)
+            fleet.drivers.append(driver)
+            rows.append(_driver_row(dice, driver, fleet, start, today))
     return rows
 
 
-def _wheel(dice: Dice, start: int, provider: int, part: str, van: Van | None) -> Wheel:
+def _driver(dice: Dice, start: int, provider: int, part: str, van: Van | None) -> DemoDriver:
     female = dice.hit(0.3)
-    held = ["passenger_assist", "oxygen"]
+    qualifications = ["passenger_assist", "oxygen"]
     if van is None or van.type in ("wheelchair_van", "stretcher_van"):
-        held.append("wheelchair_securement")
+        qualifications.append("wheelchair_securement")
     if part == "attendant" or (van is not None and van.type == "stretcher_van"):
-        held += ["stretcher", "bariatric"]
-    return Wheel(
+        qualifications += ["stretcher", "bariatric"]
+    return DemoDriver(
         id=dice.id_at(start),
         provider=provider,
         name=f"{dice.choice(names.FEMALE if female else names.MALE)} {dice.choice(names.FAMILY)}",
@@ -223,7 +223,7 @@ def _wheel(dice: Dice, start: int, provider: int, part: str, van: Van | None) ->
         female=female,
         license=f"{dice.choice('BCDGHKLMPRSW')}{dice.randrange(10**10, 10**11)}",
         van=van,
-        qualifications=frozenset(held),
+        qualifications=frozenset(qualifications),
     )
 
 
@@ -235,19 +235,19 @@ def _days_off(dice: Dice, days: list[dt.date]) -> frozenset[dt.date]:
     return frozenset(first + dt.timedelta(days=count) for count in range(dice.randrange(2, 6)))
 
 
-def _driver_row(dice: Dice, wheel: Wheel, fleet: Fleet, start: int, today: dt.date) -> Row:
-    if wheel.van is not None and wheel.van is fleet.vans[-1]:
-        wheel.part = "suspended"
-        wheel.last_day = today - dt.timedelta(days=SUSPENDED_DAYS_AGO)
-    activation = wheel.part if wheel.part in ("pending", "inactive", "suspended") else "active"
+def _driver_row(dice: Dice, driver: DemoDriver, fleet: Fleet, start: int, today: dt.date) -> Row:
+    if driver.van is not None and driver.van is fleet.vans[-1]:
+        driver.part = "suspended"
+        driver.last_day = today - dt.timedelta(days=SUSPENDED_DAYS_AGO)
+    activation = driver.part if driver.part in ("pending", "inactive", "suspended") else "active"
     reasons = {"suspended": "Driver license expired", "inactive": "Left the company", "pending": ""}
     changed = wall(today - dt.timedelta(days=SUSPENDED_DAYS_AGO - 1), 330) if activation == "suspended" else start
-    sealed = Driver(id=UUID(wheel.id))
-    sealed.license_number = wheel.license
-    first, last = wheel.name.split(" ", 1)
+    encrypted = Driver(id=UUID(driver.id))
+    encrypted.license_number = driver.license
+    first, last = driver.name.split(" ", 1)
     return {
-        "id": wheel.id,
-        "provider_id": fleet.providers[wheel.provider].id,
+        "id": driver.id,
+        "provider_id": fleet.providers[driver.provider].id,
         "first_name": first,
         "last_name": last,
         "phone": phone(dice.randrange(100)),
@@ -256,14 +256,14 @@ def _driver_row(dice: Dice, wheel: Wheel, fleet: Fleet, start: int, today: dt.da
         "activation_reason": reasons.get(activation, ""),
         "activation_changed_at": changed,
         "activation_changed_by": "system",
-        "home_base_id": fleet.providers[wheel.provider].base_id,
+        "home_base_id": fleet.providers[driver.provider].base_id,
         "languages": ["en", *dice.choices(([], ["es"], ["pl"]), (60, 28, 12))[0]],
-        "gender": "female" if wheel.female else "male",
-        "license_number_encrypted": sealed.license_number_encrypted,
+        "gender": "female" if driver.female else "male",
+        "license_number_encrypted": encrypted.license_number_encrypted,
         "license_state": "IL",
         "license_class": "D",
-        "qualifications": sorted(wheel.qualifications),
-        "default_vehicle_id": wheel.van.id if wheel.van else None,
+        "qualifications": sorted(driver.qualifications),
+        "default_vehicle_id": driver.van.id if driver.van else None,
         "created_at": start - dice.randrange(60, 900) * DAY,
         "updated_at": changed,
     }
@@ -272,50 +272,50 @@ def _driver_row(dice: Dice, wheel: Wheel, fleet: Fleet, start: int, today: dt.da
 def _leave(seed: int, fleet: Fleet) -> list[Row]:
     return [
         {
-            "id": Dice(seed, "leave", wheel.id).id_at(wall(min(wheel.away), 0)),
-            "driver_id": wheel.id,
-            "starts_at": wall(min(wheel.away), 0),
-            "ends_at": wall(max(wheel.away), 1440),
+            "id": Dice(seed, "leave", driver.id).id_at(wall(min(driver.away), 0)),
+            "driver_id": driver.id,
+            "starts_at": wall(min(driver.away), 0),
+            "ends_at": wall(max(driver.away), 1440),
             "reason": "Vacation",
         }
-        for wheel in fleet.drivers
-        if wheel.away
+        for driver in fleet.drivers
+        if driver.away
     ]
 
 
 def _duties(seed: int, day: dt.date, fleet: Fleet) -> list[Duty]:
     week = day.toordinal() // 7
-    attendants = [wheel for wheel in fleet.drivers if wheel.part == "attendant"]
+    attendants = [driver for driver in fleet.drivers if driver.part == "attendant"]
     duties = []
-    for number, wheel in enumerate(fleet.drivers):
-        if wheel.van is None or not _works(number, wheel, day, week):
+    for number, driver in enumerate(fleet.drivers):
+        if driver.van is None or not _works(number, driver, day, week):
             continue
-        starts = wall(day, wheel.start)
-        ends = starts + (8 if wheel.start == _NIGHT else 11) * HOUR
+        starts = wall(day, driver.start)
+        ends = starts + (8 if driver.start == _NIGHT else 11) * HOUR
         duty = Duty(
-            id=Dice(seed, "duty", wheel.id, day).id_at(starts - 9 * DAY),
-            driver=wheel,
-            van=wheel.van,
+            id=Dice(seed, "duty", driver.id, day).id_at(starts - 9 * DAY),
+            driver=driver,
+            van=driver.van,
             starts=starts,
             ends=ends,
-            at=fleet.providers[wheel.provider].base,
+            at=fleet.providers[driver.provider].base,
             free_at=starts + 5 * MINUTE,
         )
-        if wheel.van.type == "stretcher_van":
-            mine = [one for one in attendants if one.provider == wheel.provider]
-            duty.attendant = mine.pop(0) if mine else None
-            attendants = [one for one in attendants if one is not duty.attendant]
+        if driver.van.type == "stretcher_van":
+            free_attendants = [attendant for attendant in attendants if attendant.provider == driver.provider]
+            duty.attendant = free_attendants.pop(0) if free_attendants else None
+            attendants = [attendant for attendant in attendants if attendant is not duty.attendant]
         duties.append(duty)
     return duties
 
 
-def _works(number: int, wheel: Wheel, day: dt.date, week: int) -> bool:
+def _works(number: int, driver: DemoDriver, day: dt.date, week: int) -> bool:
     """True on all weekdays, two of three Saturdays and one of four Sundays; crews and night drivers always work."""
-    if day in wheel.away or (wheel.last_day is not None and day > wheel.last_day):
+    if day in driver.away or (driver.last_day is not None and day > driver.last_day):
         return False
-    if day.weekday() < 5 or wheel.start == _NIGHT:
+    if day.weekday() < 5 or driver.start == _NIGHT:
         return True
-    crew = wheel.van is not None and wheel.van.type == "stretcher_van"
+    crew = driver.van is not None and driver.van.type == "stretcher_van"
     if day.weekday() == 5:
         return crew or (number + week) % 3 > 0
     return (number + week) % (2 if crew else 4) == 0

@@ -80,8 +80,8 @@ def areas_around(place: Spot, count: int) -> list[str]:
 
 def spot(dice: Dice, near: str | None = None) -> Spot:
     """Return a fictional address in the neighborhood `near`, or in any."""
-    known = [area for area in NEIGHBOURHOODS if area[0] == near] or NEIGHBOURHOODS
-    _, postal_code, city, lat, lng = dice.choice(known)
+    areas = [area for area in NEIGHBOURHOODS if area[0] == near] or NEIGHBOURHOODS
+    _, postal_code, city, lat, lng = dice.choice(areas)
     number = dice.randrange(100, 8900)
     heading = dice.choice("NSWE")
     return Spot(
@@ -93,13 +93,13 @@ def spot(dice: Dice, near: str | None = None) -> Spot:
     )
 
 
-def miles_between(one: Spot, other: Spot) -> float:
+def miles_between(start: Spot, end: Spot) -> float:
     """Estimate road miles: the straight line (flat earth: 0.1 % error over a metro area) times the road factor."""
-    north = (one.lat - other.lat) * MILES_PER_DEGREE
-    east = (one.lng - other.lng) * MILES_PER_DEGREE_EAST
+    north = (start.lat - end.lat) * MILES_PER_DEGREE
+    east = (start.lng - end.lng) * MILES_PER_DEGREE_EAST
     return math.sqrt(north * north + east * east) * ROAD_FACTOR
 
 
-def drive_seconds(one: Spot, other: Spot, at: int) -> int:
+def drive_seconds(start: Spot, end: Spot, at: int) -> int:
     """Estimate the seconds of a drive that starts at an instant."""
-    return int((miles_between(one, other) / _MPH[local(at).hour] * 60 + STOP_AND_GO_MINUTES) * 60)
+    return int((miles_between(start, end) / _MPH[local(at).hour] * 60 + STOP_AND_GO_MINUTES) * 60)

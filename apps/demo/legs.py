@@ -60,7 +60,7 @@ class Leg:
     fate: str = "completed"
     reason: str = ""
     decided_at: int = 0  # of a cancellation
-    standing: bool = False
+    is_recurring: bool = False
     freeze: str = ""
     discharge: dict[str, Any] | None = None
     dialysis: dict[str, Any] | None = None
@@ -72,7 +72,7 @@ class Leg:
     boarded: int = 0
     reached: int = 0
     dropped: int = 0
-    left: int = 0  # the vehicle left without the rider
+    left_without_rider: int = 0
     miles: float = 0.0
 
     @property

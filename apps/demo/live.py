@@ -53,21 +53,21 @@ SCENES: Final = (
 
 def stage(plan: Plan, now: int, days: dict[object, DayDemand], people: list[Person], places: Places) -> list[Leg]:
     """Create the live rides for riders without another ride that day, and reserve their drivers."""
-    made = DayDemand(local(now).date())
+    demand = DayDemand(local(now).date())
     busy = {leg.person.id for day in days.values() for leg in day.legs if abs(leg.pickup_at - now) < DAY}
     idle = [person for person in people if person.id not in busy and not person.crew_of_two]
-    taken: set[str] = set()
+    duty_ids: set[str] = set()
     for scene, person in zip(SCENES, reversed(idle), strict=False):
-        leg = _leg(plan.seed, now, made, person, places, scene)
+        leg = _leg(plan.seed, now, demand, person, places, scene)
         if scene.departs is not None:
-            _set_out(plan, now, leg, scene, taken)
-    return made.legs
+            _assign_driver(plan, now, leg, scene, duty_ids)
+    return demand.legs
 
 
-def _leg(seed: int, now: int, made: DayDemand, person: Person, places: Places, scene: Scene) -> Leg:
-    dice = Dice(seed, "live", made.date, scene.name)
+def _leg(seed: int, now: int, demand: DayDemand, person: Person, places: Places, scene: Scene) -> Leg:
+    dice = Dice(seed, "live", demand.date, scene.name)
     pickup_at = (now + scene.pickup * MINUTE) // 60 * 60
-    leg = discharge_leg(dice, made, person, places, pickup_at, f"{made.date}/live/{scene.name.replace(' ', '-')}")
+    leg = discharge_leg(dice, demand, person, places, pickup_at, f"{demand.date}/live/{scene.name.replace(' ', '-')}")
     leg.day = local(pickup_at).date()
     leg.freeze, leg.fate, leg.question = scene.name, scene.fate, scene.question
     leg.will_call = scene.ready is not None
@@ -79,9 +79,9 @@ def _leg(seed: int, now: int, made: DayDemand, person: Person, places: Places, s
     return leg
 
 
-def _set_out(plan: Plan, now: int, leg: Leg, scene: Scene, taken: set[str]) -> None:
+def _assign_driver(plan: Plan, now: int, leg: Leg, scene: Scene, duty_ids: set[str]) -> None:
     """Send the first suitable driver on duty; if there is none, the ride stays unassigned."""
-    assert scene.departs is not None  # noqa: S101 - asked by the caller
+    assert scene.departs is not None  # noqa: S101 - checked by the caller
     leg.departed = now + scene.departs * MINUTE
     leg.arrived = now + scene.arrives * MINUTE
     leg.boarded = now + scene.boards * MINUTE
@@ -90,9 +90,9 @@ def _set_out(plan: Plan, now: int, leg: Leg, scene: Scene, taken: set[str]) -> N
     leg.dropped = leg.reached + leg.person.needs["unloadMinutes"] * MINUTE
     leg.miles = (leg.estimate.miles if leg.estimate else 3.0) * 1.04
     for duty in duties_at(plan, now):
-        if duty.id not in taken and _on_shift(duty, leg) and able(plan, leg, duty):
+        if duty.id not in duty_ids and _on_shift(duty, leg) and able(plan, leg, duty):
             leg.duty = duty
-            taken.add(duty.id)
+            duty_ids.add(duty.id)
             plan.reserved.setdefault(duty.id, []).append((leg.departed - 60, leg.dropped + 90))
             return
     leg.departed = leg.arrived = leg.boarded = leg.reached = leg.dropped = 0

@@ -53,12 +53,12 @@ def ensure(
     the same transaction.
     """
     if not is_loaded():
-        accounts.forget()
+        accounts.delete_facts()
         load(at, by=by, span=span, also=also)
-    facts = accounts.kept()
+    facts = accounts.load_facts()
     if facts is None:
-        facts = accounts.open_doors(by=by, at=at)
-        accounts.keep(facts)
+        facts = accounts.enable_sign_in(by=by, at=at)
+        accounts.save_facts(facts)
     return facts
 
 
@@ -88,20 +88,20 @@ def _load(now: dt.datetime, seed: int, by: Principal, span: Span) -> Counter[str
     today = now.astimezone(CHICAGO).date()
     start = wall(today - dt.timedelta(days=span.past + 30), 9 * 60)
     days = [today + dt.timedelta(days=count) for count in range(-span.past - 1, span.future + 2)]
-    _allow_time()
+    _raise_timeouts()
     actors = accounts.make_actors(seed, start)
-    known = places.make(seed, start)
-    places.add_holiday(seed, known, today, start)
-    vehicles = fleet.make(seed, start, days, today, known)
+    sites = places.make(seed, start)
+    places.add_holiday(seed, sites, today, start)
+    vehicles = fleet.make(seed, start, days, today, sites)
     credentials.make(seed, start, days, today, vehicles)
     fleet.plan_duties(seed, days, vehicles)
-    riders = people.make(seed, start, today, known)
+    riders = people.make(seed, start, today, sites)
     fleet.write_shifts(vehicles)
-    legs, plan = _play(seed, second, days[1:-1], vehicles, riders, known)
+    legs, plan = _simulate(seed, second, days[1:-1], vehicles, riders, sites)
     cast = Cast(
         now=second,
         fleet=vehicles,
-        payers=known.payers,
+        payers=sites.payers,
         ehr=f"token:{actors.ehr_token}",
         ehr_client=actors.ehr_client,
         driver_app=f"token:{actors.driver_app_token}",
@@ -109,14 +109,14 @@ def _load(now: dt.datetime, seed: int, by: Principal, span: Span) -> Counter[str
         dispatcher_id=actors.people[UserRole.DISPATCHER],
         supervisor=f"user:{actors.people[UserRole.DISPATCH_SUPERVISOR]}",
     )
-    counts = _write(_tell(seed, legs, plan, cast))
+    counts = _write(_write_rides(seed, legs, plan, cast))
     audit.record(by=by, action="demo.load", details=dict(counts))
     return counts
 
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Disable garbage collection, which would scan half a million new rows for cycles again and again."""
+    """Disable garbage collection, which would scan half a million new rows for cycles repeatedly."""
     gc.disable()
     try:
         yield
@@ -124,7 +124,7 @@ def _without_collector() -> Iterator[None]:
         gc.enable()
 
 
-def _allow_time() -> None:
+def _raise_timeouts() -> None:
     """Raise the timeouts of this transaction above those of a request, for its deferred foreign key checks too."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '120s'")
@@ -136,22 +136,22 @@ def _analyze() -> None:
     # Only Carelane's tables: other databases on the server may hold locks on shared tables.
     tables = map(connection.ops.quote_name, connection.introspection.django_table_names(only_existing=True))
     with transaction.atomic(), connection.cursor() as cursor:
-        _allow_time()
+        _raise_timeouts()
         cursor.execute(f"ANALYZE {', '.join(tables)}")
 
 
-def _play(
-    seed: int, now: int, days: list[dt.date], vehicles: fleet.Fleet, riders: list[people.Person], known: places.Places
+def _simulate(
+    seed: int, now: int, days: list[dt.date], vehicles: fleet.Fleet, riders: list[people.Person], sites: places.Places
 ) -> tuple[list[Leg], Plan]:
     """Simulate all days, up to the last planned one."""
-    made: dict[object, demand.DayDemand] = {day: demand.of_day(seed, day, riders, known) for day in days}
+    demand_by_day: dict[object, demand.DayDemand] = {day: demand.of_day(seed, day, riders, sites) for day in days}
     plan = Plan(seed, vehicles)
-    moment = live.stage(plan, now, made, riders, known)
-    roads.drive(plan, [run for day in made.values() for run in day.runs])
-    return [*(leg for day in made.values() for leg in day.legs), *moment], plan
+    live_legs = live.stage(plan, now, demand_by_day, riders, sites)
+    roads.drive(plan, [run for day in demand_by_day.values() for run in day.runs])
+    return [*(leg for day in demand_by_day.values() for leg in day.legs), *live_legs], plan
 
 
-def _tell(seed: int, legs: list[Leg], plan: Plan, cast: Cast) -> Tables:
+def _write_rides(seed: int, legs: list[Leg], plan: Plan, cast: Cast) -> Tables:
     tables = Tables()
 
     def stand_in(leg: Leg, dice: Dice) -> Duty | None:
@@ -164,7 +164,7 @@ def _tell(seed: int, legs: list[Leg], plan: Plan, cast: Cast) -> Tables:
 
     for leg in sorted(legs, key=lambda leg: (leg.boarded or leg.pickup_at, leg.key)):
         _trip(seed, leg, cast, tables)
-        scenes.tell(seed, leg, cast, tables, stand_in)
+        scenes.write_ride(seed, leg, cast, tables, stand_in)
     return tables
 
 
@@ -191,7 +191,7 @@ def _write(tables: Tables) -> Counter[str]:
         # In the order of recording, which is the order of the feed.
         (Event, sorted(tables.events, key=lambda row: row["id"])),
     ]
-    for model, made in rows:
-        counts[model._meta.db_table] = copy_rows(model, made)
+    for model, records in rows:
+        counts[model._meta.db_table] = copy_rows(model, records)
     events.take_history()  # the first endpoint that is registered must not receive the whole history
     return counts

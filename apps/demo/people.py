@@ -160,7 +160,7 @@ def _needs(dice: Dice, group: str) -> dict[str, Any]:
         steps = dice.randrange(4, 15)
     tired = group == "dialysis" and mobility == "ambulatory_assist" and dice.hit(0.4)  # walks in, leaves by wheelchair
     walker = mobility == "ambulatory_assist" or (mobility == "ambulatory" and dice.hit(0.2))
-    given = {
+    needs = {
         "mobility": mobility,
         "returnMobility": "wheelchair" if tired else None,
         "assistLevel": "bed_to_bed" if lying else "door_through_door" if in_chair and dice.hit(0.4) else "door_to_door",
@@ -195,7 +195,7 @@ def _needs(dice: Dice, group: str) -> dict[str, Any]:
         "equipment": ["walker"] if walker else [],
         "driverNotes": dice.choice(("", "", "", "Ring the bell twice.", "Please allow extra time at the door.")),
     }  # fmt: skip
-    return complete(given)
+    return complete(needs)
 
 
 def _home(dice: Dice, at: Spot, lives_at: Place | None, needs: dict[str, Any]) -> dict[str, Any]:
@@ -226,8 +226,8 @@ def _home(dice: Dice, at: Spot, lives_at: Place | None, needs: dict[str, Any]) -
 def _centre(dice: Dice, group: str, number: int, places: Places) -> Place | None:
     """Choose the regular destination of a rider; the home address is drawn near it."""
     kind = {"dialysis": "dialysis", "day_program": "adult_day", "therapy": "rehab"}.get(group)
-    known = places.of_kind(kind) if kind else []
-    return known[number % len(known)] if known and dice.hit(0.97) else dice.choice(known) if known else None
+    sites = places.of_kind(kind) if kind else []
+    return sites[number % len(sites)] if sites and dice.hit(0.97) else dice.choice(sites) if sites else None
 
 
 def _routine(dice: Dice, person: Person) -> None:

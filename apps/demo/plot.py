@@ -45,7 +45,7 @@ class Plot:
 
     def book(self) -> None:
         leg, story = self.leg, self.story
-        by_interface = leg.standing or self.dice.hit(0.55)
+        by_interface = leg.is_recurring or self.dice.hit(0.55)
         booker = self.cast.ehr if by_interface else self.cast.dispatcher
         if by_interface:
             story.row["client_id"] = self.cast.ehr_client
@@ -99,31 +99,31 @@ class Plot:
         at = self.plan_time(latest)
         if self.leg.will_call and dice.hit(0.45) and self.leg.ready_at + 3 * MINUTE < latest:
             at = max(at, min(self.leg.ready_at + dice.randrange(2, 8) * MINUTE, latest))
-        method = "series" if self.leg.standing else dice.choices(("auto", "manual", "api"), (58, 34, 8))[0]
+        method = "series" if self.leg.is_recurring else dice.choices(("auto", "manual", "api"), (58, 34, 8))[0]
         by = dispatcher if method == "manual" else "system"
-        other = self.stand_in(self.leg, dice) if dice.hit(0.045) and not self.leg.freeze else None
-        if other is None or other.driver is duty.driver or at + 20 * MINUTE > latest:
+        other_duty = self.stand_in(self.leg, dice) if dice.hit(0.045) and not self.leg.freeze else None
+        if other_duty is None or other_duty.driver is duty.driver or at + 20 * MINUTE > latest:
             self.at(at, partial(story.assign, at, duty, method, by))
             return
         first = max(self.scheduled_at + 40, at - dice.randrange(1, 10) * MINUTE)
         at = min(latest, max(at, first) + dice.randrange(20, 300) * MINUTE)
         if dice.hit(0.3):
-            self.at(first, partial(story.offer, first, other))
+            self.at(first, partial(story.offer, first, other_duty))
             self.at(first + 4 * MINUTE, partial(story.decline, first + 4 * MINUTE))
         else:
-            self.at(first, partial(story.assign, first, other, method, by))
+            self.at(first, partial(story.assign, first, other_duty, method, by))
             if dice.hit(0.4):
-                off, reason = (first + at) // 2, dice.choice(("replanned", "driver_ill", "driver_released"))
-                self.at(off, partial(story.unassign, off, reason, dispatcher))
+                unassigned_at, reason = (first + at) // 2, dice.choice(("replanned", "driver_ill", "driver_released"))
+                self.at(unassigned_at, partial(story.unassign, unassigned_at, reason, dispatcher))
         self.at(at, partial(story.assign, at, duty, "manual", dispatcher))
 
     def fail(self, at: int, *, note: str = "") -> None:
         """End the ride unfulfilled, and let a person close the exception that this opens."""
         code = _FAILURES[self.leg.fate]
         self.at(at, partial(self._fail, at, code, note))
-        self.looked_at(_X.RIDE_UNFULFILLED, at, 20)
+        self.handle_exception(_X.RIDE_UNFULFILLED, at, 20)
         if code in OPENED_BY_REASON:
-            self.looked_at(OPENED_BY_REASON[code], at, 30)
+            self.handle_exception(OPENED_BY_REASON[code], at, 30)
 
     def _fail(self, at: int, code: str, note: str) -> None:
         by, rule = self.cast.dispatcher, BY_STATUSES[self.story.status, _S.UNFULFILLED].number
@@ -132,14 +132,14 @@ class Plot:
         if code in OPENED_BY_REASON:
             self.story.open(OPENED_BY_REASON[code], at, rule, by=by, details={"reasonCode": code})
 
-    def looked_at(self, type_: ExceptionType, opened: int, within_hours: int) -> None:
+    def handle_exception(self, type_: ExceptionType, opened: int, within_hours: int) -> None:
         """Let a dispatcher acknowledge an exception and close it later, in most cases."""
         seen = opened + self.dice.randrange(4, 50) * MINUTE
         closed = seen + self.dice.randrange(20, within_hours * 60) * MINUTE
         self.at(seen, partial(self.story.acknowledge, type_, seen))
         if not self.dice.hit(0.02):
             by = self.cast.dispatcher if self.dice.hit(0.8) else self.cast.supervisor
-            self.at(closed, partial(self.story.settle, {type_}, closed, by, "handled_elsewhere"))
+            self.at(closed, partial(self.story.resolve, {type_}, closed, by, "handled_elsewhere"))
 
     def end(
         self, at: int, target: RideStatus, reasons: ReasonList, code: str, by: str, note: str = "", timing: str = ""

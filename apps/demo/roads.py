@@ -18,7 +18,7 @@ from apps.riders.rules.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER, S
 # Lateness of a plan above which the dispatcher looks for another driver, and above which no driver is possible.
 TOLERATED: Final = (5 * MINUTE, 35 * MINUTE)
 TOLERATED_WILL_CALL: Final = (25 * MINUTE, 50 * MINUTE)
-TURNED_AWAY_FROM: Final = frozenset({"unf_given_back", "unf_no_driver", "cancel_advance", "cancel_same_day"})
+WITHOUT_VEHICLE: Final = frozenset({"unf_given_back", "unf_no_driver", "cancel_advance", "cancel_same_day"})
 
 
 @dataclass(slots=True)
@@ -38,13 +38,13 @@ def drive(plan: Plan, runs: list[Run]) -> None:
 
 
 def _drive_run(plan: Plan, run: Run) -> None:
-    riding = [leg for leg in run.legs if _still_wanted(plan, leg)]
+    riding = [leg for leg in run.legs if _needs_vehicle(plan, leg)]
     if not riding:
         return
     run = Run(riding, run.gather)
     for duty in _best(plan, run):
         free_at, at = duty.free_at, duty.at
-        _happen(plan.seed, run, duty)
+        _simulate(plan.seed, run, duty)
         if all(duty.free_at <= start or run.legs[0].departed >= end for start, end in plan.reserved.get(duty.id, ())):
             duty.rides += len(run.legs)
             for leg in run.legs:
@@ -53,7 +53,7 @@ def _drive_run(plan: Plan, run: Run) -> None:
             return
         duty.free_at, duty.at = free_at, at
         for leg in run.legs:
-            leg.departed = leg.arrived = leg.boarded = leg.reached = leg.dropped = leg.left = 0
+            leg.departed = leg.arrived = leg.boarded = leg.reached = leg.dropped = leg.left_without_rider = 0
     if len(run.legs) > 1:
         half = len(run.legs) // 2
         _drive_run(plan, Run(run.legs[:half], run.gather))
@@ -63,10 +63,10 @@ def _drive_run(plan: Plan, run: Run) -> None:
     _note_failure(riding[0])
 
 
-def _still_wanted(plan: Plan, leg: Leg) -> bool:
+def _needs_vehicle(plan: Plan, leg: Leg) -> bool:
     """True if a vehicle has to come; a return leg is mostly cancelled if the outbound leg failed."""
     failed_at = leg.journey.failed_at
-    if leg.sequence > 1 and failed_at and leg.fate not in TURNED_AWAY_FROM:
+    if leg.sequence > 1 and failed_at and leg.fate not in WITHOUT_VEHICLE:
         dice = Dice(plan.seed, "held", leg.key)
         outbound = leg.journey.legs[0]
         if outbound.fate.startswith("cancel") or not dice.hit(0.12):
@@ -74,7 +74,7 @@ def _still_wanted(plan: Plan, leg: Leg) -> bool:
             after = "rider_request" if outbound.fate == "no_show" else "appointment_moved"
             leg.reason = outbound.reason if outbound.fate.startswith("cancel") else after
             leg.decided_at = failed_at + dice.randrange(2, 26) * MINUTE
-    if leg.fate in TURNED_AWAY_FROM:
+    if leg.fate in WITHOUT_VEHICLE:
         _note_failure(leg)
         return False
     return True
@@ -82,16 +82,16 @@ def _still_wanted(plan: Plan, leg: Leg) -> bool:
 
 def _note_failure(leg: Leg) -> None:
     if leg.fate != "completed" and not leg.journey.failed_at:
-        leg.journey.failed_at = leg.left or leg.decided_at or leg.pickup_at
+        leg.journey.failed_at = leg.left_without_rider or leg.decided_at or leg.pickup_at
 
 
 def duties_at(plan: Plan, second: int) -> list[Duty]:
     """Return the duties of the local day and, early in the morning, of the night before."""
     moment = local(second)
-    known = plan.fleet.duties.get(moment.date(), [])
+    duties = plan.fleet.duties.get(moment.date(), [])
     if moment.hour < 6:
-        known = [*plan.fleet.duties.get(local(second - DAY).date(), []), *known]
-    return known
+        duties = [*plan.fleet.duties.get(local(second - DAY).date(), []), *duties]
+    return duties
 
 
 def able(plan: Plan, leg: Leg, duty: Duty) -> bool:
@@ -103,16 +103,16 @@ def able(plan: Plan, leg: Leg, duty: Duty) -> bool:
 
 
 def _fits(leg: Leg, duty: Duty) -> bool:
-    needs, van, held = leg.person.needs, duty.van, duty.driver.qualifications
+    needs, van, qualifications = leg.person.needs, duty.van, duty.driver.qualifications
     mobility = (needs["returnMobility"] if leg.leg_type == "return" else None) or needs["mobility"]
     rolls_in = mobility in IN_WHEELCHAIR_SPACE or mobility in ON_STRETCHER
     return (
         _holds(duty, leg.spaces)
         and (not rolls_in or (needs["combinedWeightLb"] or 0) <= van.lift_lb)
         and (mobility not in IN_WHEELCHAIR_SPACE or (needs["chair"]["widthIn"] or 0) <= van.max_chair_in)
-        and (mobility not in IN_WHEELCHAIR_SPACE or "wheelchair_securement" in held)
-        and (mobility not in ON_STRETCHER or "stretcher" in held)
-        and (not needs["bariatric"] or "bariatric" in held)
+        and (mobility not in IN_WHEELCHAIR_SPACE or "wheelchair_securement" in qualifications)
+        and (mobility not in ON_STRETCHER or "stretcher" in qualifications)
+        and (not needs["bariatric"] or "bariatric" in qualifications)
     )
 
 
@@ -120,29 +120,29 @@ def _best(plan: Plan, run: Run) -> list[Duty]:
     """Return the up to three best duties: least lateness, then empty driving, then the plainest sufficient vehicle."""
     first = run.legs[0]
     due = run.starts
-    wanted = sum_of(run.legs)
+    spaces = sum_of(run.legs)
     length = _length(run, due)
     ranked = []
     limits = TOLERATED_WILL_CALL if first.will_call else TOLERATED
     for duty in duties_at(plan, due):
         if duty.starts > due or duty.free_at > due + limits[1] or duty.ends < due + length:
             continue
-        if not all(able(plan, leg, duty) for leg in run.legs) or not _holds(duty, wanted):
+        if not all(able(plan, leg, duty) for leg in run.legs) or not _holds(duty, spaces):
             continue
-        there = duty.free_at + drive_seconds(duty.at, first.origin.spot, due)
-        late = max(0, there - due)
-        if late > limits[1] or max(there, due) + length > duty.ends:
+        arrives_at = duty.free_at + drive_seconds(duty.at, first.origin.spot, due)
+        late = max(0, arrives_at - due)
+        if late > limits[1] or max(arrives_at, due) + length > duty.ends:
             continue
         crew = duty.attendant is not None and not any(leg.person.crew_of_two for leg in run.legs)
-        waste = 1500 if crew else 240 if duty.van.lift_lb and not wanted.wheelchair else 0
-        cost = late * 8 + (there - duty.free_at) + waste + duty.rides * 20
+        waste = 1500 if crew else 240 if duty.van.lift_lb and not spaces.wheelchair else 0
+        cost = late * 8 + (arrives_at - duty.free_at) + waste + duty.rides * 20
         ranked.append((late > limits[0], cost, duty.id, duty))
     return [duty for _, _, _, duty in sorted(ranked)[:3]]
 
 
-def _holds(duty: Duty, wanted: Spaces) -> bool:
+def _holds(duty: Duty, spaces: Spaces) -> bool:
     return any(
-        wanted.ambulatory <= seats and wanted.wheelchair <= chairs and wanted.stretcher <= stretchers
+        spaces.ambulatory <= seats and spaces.wheelchair <= chairs and spaces.stretcher <= stretchers
         for _, seats, chairs, stretchers in duty.van.configs
     )
 
@@ -150,7 +150,7 @@ def _holds(duty: Duty, wanted: Spaces) -> bool:
 def _length(run: Run, at: int) -> int:
     """Estimate the length of a run from the first stop to the last."""
     stops = _stops(run)
-    length = sum(drive_seconds(one, other, at) for one, other in pairwise(stops))
+    length = sum(drive_seconds(start, end, at) for start, end in pairwise(stops))
     loading: int = sum(2 * leg.person.needs["loadMinutes"] * MINUTE for leg in run.legs)
     return length + loading
 
@@ -161,16 +161,16 @@ def _stops(run: Run) -> list[Spot]:
     return [run.legs[0].origin.spot, *(leg.destination.spot for leg in run.legs)]
 
 
-def _happen(seed: int, run: Run, duty: Duty) -> None:
+def _simulate(seed: int, run: Run, duty: Duty) -> None:
     """Simulate the run with real traffic; sets the instants of its legs and frees the duty."""
     dice = Dice(seed, "road", run.legs[0].key)
     traffic = max(0.82, dice.gauss(1.0, 0.12)) * (dice.uniform(1.5, 2.6) if dice.hit(0.035) else 1.0)
     clock, at = duty.free_at, duty.at
     aboard: list[Leg] = []
     for number, leg in enumerate(run.legs):
-        beside = run.legs[number - 1] if number and at is leg.origin.spot else None
-        clock, at = _fetch(dice, leg, clock, at, traffic, beside)
-        if leg.boarded and not leg.left:
+        same_stop = run.legs[number - 1] if number and at is leg.origin.spot else None
+        clock, at = _pick_up(dice, leg, clock, at, traffic, same_stop)
+        if leg.boarded and not leg.left_without_rider:
             aboard.append(leg)
     for leg in aboard:
         drive_time = drive_seconds(at, leg.destination.spot, clock) if at is not leg.destination.spot else 0
@@ -183,10 +183,10 @@ def _happen(seed: int, run: Run, duty: Duty) -> None:
     duty.free_at, duty.at = clock + dice.randrange(40, 150), at
 
 
-def _fetch(dice: Dice, leg: Leg, clock: int, at: Spot, traffic: float, beside: Leg | None) -> tuple[int, Spot]:
+def _pick_up(dice: Dice, leg: Leg, clock: int, at: Spot, traffic: float, same_stop: Leg | None) -> tuple[int, Spot]:
     """Drive to one stop and, in most cases, let the rider board; return where and when the vehicle is then.
 
-    `beside` is a leg just met at the same address: the vehicle came once for both.
+    `same_stop` is the previous leg if it starts at the same address: the vehicle arrives once for both.
     """
     due = leg.due_at
     journey = drive_seconds(at, leg.origin.spot, clock) if at is not leg.origin.spot else 0
@@ -195,32 +195,32 @@ def _fetch(dice: Dice, leg: Leg, clock: int, at: Spot, traffic: float, beside: L
     if leg.will_call:
         leg.departed = max(leg.departed, leg.ready_at + 2 * MINUTE)
     if leg.fate == "cancel_en_route":
-        leg.left = leg.departed + max(90, int(journey * dice.uniform(0.3, 0.8)))
-        return leg.left, at
+        leg.left_without_rider = leg.departed + max(90, int(journey * dice.uniform(0.3, 0.8)))
+        return leg.left_without_rider, at
     if leg.fate == "unf_breakdown":
-        leg.left = leg.departed + max(120, journey // 2)
-        return leg.left + 75 * MINUTE, at
+        leg.left_without_rider = leg.departed + max(120, journey // 2)
+        return leg.left_without_rider + 75 * MINUTE, at
     leg.arrived = leg.departed + max(30, int(journey * traffic))
-    if beside is not None and beside.arrived and not leg.will_call:
-        leg.departed, leg.arrived = beside.departed, beside.arrived
+    if same_stop is not None and same_stop.arrived and not leg.will_call:
+        leg.departed, leg.arrived = same_stop.departed, same_stop.arrived
     promised_by = leg.ready_at + 60 * MINUTE if leg.will_call else leg.window_ends
     since = leg.arrived if leg.will_call else max(leg.arrived, leg.pickup_at)
     since = max(since, clock)  # other riders may be boarding meanwhile
     if leg.fate == "no_show" and leg.arrived > promised_by:
         leg.fate = "unf_rider_left"
     if leg.fate == "no_show":
-        leg.left = since + (_wait_minutes(leg) + dice.randrange(1, 6)) * MINUTE
-        return leg.left, leg.origin.spot
+        leg.left_without_rider = since + (_wait_minutes(leg) + dice.randrange(1, 6)) * MINUTE
+        return leg.left_without_rider, leg.origin.spot
     if leg.fate in ("cancel_door", "unf_rider_left"):
-        leg.left = max(leg.arrived, clock) + dice.randrange(3, 9) * MINUTE
-        return leg.left, leg.origin.spot
+        leg.left_without_rider = max(leg.arrived, clock) + dice.randrange(3, 9) * MINUTE
+        return leg.left_without_rider, leg.origin.spot
     loading = leg.person.needs["loadMinutes"] * MINUTE
     delay = dice.randrange(5, 22) * MINUTE if dice.hit(0.05) else 0
     ready = leg.arrived if leg.will_call else max(leg.arrived, leg.pickup_at - 8 * MINUTE, clock)
     leg.boarded = ready + int(loading * dice.uniform(0.4, 0.9)) + delay
     if leg.fate == "unf_aborted":
-        leg.left = leg.boarded + dice.randrange(4, 12) * MINUTE
-        return leg.left, leg.origin.spot
+        leg.left_without_rider = leg.boarded + dice.randrange(4, 12) * MINUTE
+        return leg.left_without_rider, leg.origin.spot
     return leg.boarded, leg.origin.spot
 
 

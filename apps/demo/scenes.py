@@ -7,7 +7,7 @@ ended, today's are in every status, tomorrow's wait.
 from functools import partial
 from typing import Final
 
-from apps.demo import paperwork
+from apps.demo import documentation
 from apps.demo.dice import DAY, HOUR, MINUTE, Dice
 from apps.demo.fleet import Duty
 from apps.demo.legs import Leg
@@ -26,13 +26,13 @@ _NO_SHOW_AT_FACILITY: Final = (
 )  # fmt: skip
 _READY_SOURCES: Final = ("facility_portal", "facility_portal", "phone", "api", "api")
 # Exceptions found when a ride is evaluated again after a change: type, the change, and the violated check.
-_JUDGED_AGAIN: Final = (
+_CONFLICTS: Final = (
     (_X.ACCOMMODATION_MISMATCH, "accommodation_change", "VEHICLE_NOT_SUITABLE"),
     (_X.CREDENTIAL_LAPSE, "amend", "CREDENTIAL_INVALID"),
 )
 
 
-def tell(seed: int, leg: Leg, cast: Cast, tables: Tables, stand_in: StandIn) -> None:
+def write_ride(seed: int, leg: Leg, cast: Cast, tables: Tables, stand_in: StandIn) -> None:
     """Write the rows of one ride as of now; none if the ride has not been requested yet."""
     if leg.requested_at > cast.now:
         return
@@ -40,7 +40,7 @@ def tell(seed: int, leg: Leg, cast: Cast, tables: Tables, stand_in: StandIn) -> 
     if leg.journey.id:
         story.row["trip_id"] = leg.journey.id
     plot = Plot(story, stand_in)
-    _lay_out(plot)
+    _schedule(plot)
     for at, _, step in sorted(plot.steps, key=lambda entry: entry[:2]):
         if at > cast.now:
             break
@@ -48,18 +48,18 @@ def tell(seed: int, leg: Leg, cast: Cast, tables: Tables, stand_in: StandIn) -> 
     story.close()
 
 
-def _lay_out(plot: Plot) -> None:
+def _schedule(plot: Plot) -> None:
     leg = plot.leg
     plot.book()
-    _held(plot)
+    _hold_return(plot)
     if leg.fate in ("cancel_advance", "cancel_same_day"):
-        _called_off(plot)
+        _cancelled(plot)
     elif leg.fate == "unf_given_back":
-        _given_back(plot)
+        _returned_by_driver(plot)
     elif leg.duty is not None:
         _driven(plot, leg.duty)
     else:
-        _nobody(plot)
+        _unassigned(plot)
 
 
 def _driven(plot: Plot, duty: Duty) -> None:
@@ -69,56 +69,56 @@ def _driven(plot: Plot, duty: Duty) -> None:
     plot.assign(duty, leg.departed - 2 * MINUTE)
     _release(plot, story.cast)
     _late(plot)
-    _judged_again(plot)
+    _found_conflict(plot)
     lag = plot.lag()
     if leg.freeze or leg.fate != "completed" or not plot.dice.hit(0.02):
         plot.at(leg.departed + lag, partial(story.depart, leg.departed + lag, leg.departed))
     else:
-        plot.looked_at(_X.MILESTONE_GAP, leg.arrived + lag, 9)
+        plot.handle_exception(_X.MILESTONE_GAP, leg.arrived + lag, 9)
     if leg.fate == "cancel_en_route":
-        plot.at(leg.left + lag, partial(plot.cancel, leg.left + lag))
+        plot.at(leg.left_without_rider + lag, partial(plot.cancel, leg.left_without_rider + lag))
         return
     if leg.fate == "unf_breakdown":
-        plot.fail(leg.left + lag)
+        plot.fail(leg.left_without_rider + lag)
         return
     arrived = leg.arrived + lag
     elsewhere = 400 if story.source == "driver_app" and not leg.freeze and plot.dice.hit(0.006) else 0
-    plot.at(arrived, partial(story.arrive, arrived, leg.arrived, in_time=plot.in_time, off=elsewhere))
+    plot.at(arrived, partial(story.arrive, arrived, leg.arrived, in_time=plot.in_time, offset_meters=elsewhere))
     if elsewhere:
-        plot.looked_at(_X.ADDRESS_PROBLEM, arrived, 9)
+        plot.handle_exception(_X.ADDRESS_PROBLEM, arrived, 9)
     if leg.fate == "no_show":
         _no_show(plot, lag)
     elif leg.fate == "cancel_door":
-        plot.at(leg.left + lag, partial(plot.cancel, leg.left + lag))
+        plot.at(leg.left_without_rider + lag, partial(plot.cancel, leg.left_without_rider + lag))
     elif leg.fate == "unf_rider_left":
-        plot.fail(leg.left + lag)
+        plot.fail(leg.left_without_rider + lag)
     else:
-        _ride_along(plot, duty, lag)
+        _board_and_drop_off(plot, duty, lag)
 
 
-def _ride_along(plot: Plot, duty: Duty, lag: int) -> None:
+def _board_and_drop_off(plot: Plot, duty: Duty, lag: int) -> None:
     """Board, ride, and be dropped off, or be handed over to an ambulance on the way."""
     leg, story = plot.leg, plot.story
     since = leg.arrived if leg.will_call else max(leg.arrived, leg.pickup_at)
     limit = since + lag + (16 if leg.will_call or leg.discharge else 11) * MINUTE
     boarded = leg.boarded + lag
-    at_pickup, at_dropoff = paperwork.of_leg(plot.dice, leg, plot.cast.odometers, duty.driver.name)
+    at_pickup, at_dropoff = documentation.of_leg(plot.dice, leg, plot.cast.odometers, duty.driver.name)
     if limit < boarded:
         plot.at(limit, partial(story.open, _X.RIDER_NOT_READY, limit, "wait_timer"))
     plot.at(boarded, partial(story.board, boarded, leg.boarded, at_pickup, in_time=plot.in_time))
     if leg.fate == "unf_aborted":
-        plot.fail(leg.left + lag, note="Handed over to an ambulance crew on the way")
+        plot.fail(leg.left_without_rider + lag, note="Handed over to an ambulance crew on the way")
         return
     done = leg.dropped + lag
     if leg.dropped - leg.reached > 2 * MINUTE and plot.dice.hit(0.03):
-        _corrected_by_hand(plot, lag)
+        _correct_arrival(plot, lag)
     code = "recovered_on_time" if plot.in_time else "recovered_late"
     plot.at(done, partial(story.complete, done, leg.dropped, at_dropoff, code))
     if at_dropoff["missing_documents"]:
-        _chase_documentation(plot, done)
+        _request_documentation(plot, done)
 
 
-def _corrected_by_hand(plot: Plot, lag: int) -> None:
+def _correct_arrival(plot: Plot, lag: int) -> None:
     """Let the phone report the arrival a minute early, and a dispatcher correct it."""
     leg, story, by = plot.leg, plot.story, plot.cast.dispatcher
     first, second = leg.reached + lag, leg.reached + lag + 90
@@ -126,45 +126,47 @@ def _corrected_by_hand(plot: Plot, lag: int) -> None:
     plot.at(second, partial(story.reach, second, leg.reached, source="dispatcher_manual", by=by, edited=True))
 
 
-def _chase_documentation(plot: Plot, done: int) -> None:
+def _request_documentation(plot: Plot, done: int) -> None:
     story = plot.story
     opened = done + DAY
     plot.at(opened, partial(story.open, _X.MISSING_DOCUMENTATION, opened, "paper_timer", due=opened + 3 * DAY))
     if plot.dice.hit(0.75):
-        found = opened + plot.dice.randrange(5, 70) * HOUR
-        plot.at(found, partial(story.add_documentation, found))
+        added_at = opened + plot.dice.randrange(5, 70) * HOUR
+        plot.at(added_at, partial(story.add_documentation, added_at))
 
 
 def _no_show(plot: Plot, lag: int) -> None:
     leg, story = plot.leg, plot.story
-    left = leg.left + lag
+    left_at = leg.left_without_rider + lag
     strict = leg.service in ("hospital_discharge", "dialysis")
     tries = (
-        [(left - 4 * MINUTE, "rider"), (left - 2 * MINUTE, "facility")] if strict else [(left - 3 * MINUTE, "rider")]
+        [(left_at - 4 * MINUTE, "rider"), (left_at - 2 * MINUTE, "facility")]
+        if strict
+        else [(left_at - 3 * MINUTE, "rider")]
     )
-    for at, whom in tries:
-        plot.at(at, partial(story.attempt_contact, at, at, whom))
-    known = _NO_SHOW_AT_FACILITY if leg.origin.place is not None else _NO_SHOW_AT_HOME
-    code = plot.dice.choices(*zip(*known, strict=True))[0]
-    plot.at(left, partial(plot.end, left, _S.NO_SHOW, ReasonList.NO_SHOW, code, story.reporter))
-    plot.at(left, partial(story.open, _X.RIDER_NO_SHOW, left, "T21", by=story.reporter))
-    plot.looked_at(_X.RIDER_NO_SHOW, left, 26)
+    for at, contacted in tries:
+        plot.at(at, partial(story.attempt_contact, at, at, contacted))
+    reasons = _NO_SHOW_AT_FACILITY if leg.origin.place is not None else _NO_SHOW_AT_HOME
+    code = plot.dice.choices(*zip(*reasons, strict=True))[0]
+    plot.at(left_at, partial(plot.end, left_at, _S.NO_SHOW, ReasonList.NO_SHOW, code, story.reporter))
+    plot.at(left_at, partial(story.open, _X.RIDER_NO_SHOW, left_at, "T21", by=story.reporter))
+    plot.handle_exception(_X.RIDER_NO_SHOW, left_at, 26)
 
 
-def _called_off(plot: Plot) -> None:
+def _cancelled(plot: Plot) -> None:
     """Schedule a ride that is cancelled before departure, with or without a driver assigned in the meantime."""
     leg, story = plot.leg, plot.story
     at = max(leg.decided_at, plot.scheduled_at + 5 * MINUTE)
     planned = plot.plan_time(at)
     duty = plot.stand_in(leg, plot.dice)
     if duty is not None and planned < at - 5 * MINUTE:
-        method = "series" if leg.standing else "auto"
+        method = "series" if leg.is_recurring else "auto"
         plot.at(planned, partial(story.assign, planned, duty, method, "system"))
     plot.at(at, partial(plot.cancel, at))
 
 
-def _given_back(plot: Plot) -> None:
-    """Schedule a ride whose driver gave it back too late for another driver."""
+def _returned_by_driver(plot: Plot) -> None:
+    """Schedule a ride whose driver released it too late for another driver."""
     leg, story = plot.leg, plot.story
     duty = plot.stand_in(leg, plot.dice)
     back = leg.due_at - plot.dice.randrange(40, 150) * MINUTE
@@ -176,7 +178,7 @@ def _given_back(plot: Plot) -> None:
     plot.fail(max(leg.due_at, planned) + plot.dice.randrange(15, 35) * MINUTE)
 
 
-def _nobody(plot: Plot) -> None:
+def _unassigned(plot: Plot) -> None:
     """Schedule a ride without an available driver: warning a day ahead, alarm two hours ahead, then unfulfilled."""
     leg, story = plot.leg, plot.story
     if leg.fate == "unf_no_driver":
@@ -234,21 +236,21 @@ def _late(plot: Plot) -> None:
             plot.at(at, partial(story.open, _X.LATE_PICKUP, at, "late_timer", severity=severity))
 
 
-def _judged_again(plot: Plot) -> None:
+def _found_conflict(plot: Plot) -> None:
     """Sometimes let a change open a conflict in a plan a few hours ahead; it is resolved in time."""
     if plot.leg.freeze or not plot.dice.hit(0.006):
         return
-    story, (type_, rule, violation) = plot.story, plot.dice.choice(_JUDGED_AGAIN)
-    found = max(plot.leg.departed - plot.dice.randrange(3, 20) * HOUR, plot.leg.requested_at + HOUR)
-    mended = found + plot.dice.randrange(20, 150) * MINUTE
+    story, (type_, rule, violation) = plot.story, plot.dice.choice(_CONFLICTS)
+    opened_at = max(plot.leg.departed - plot.dice.randrange(3, 20) * HOUR, plot.leg.requested_at + HOUR)
+    mended = opened_at + plot.dice.randrange(20, 150) * MINUTE
     if mended < plot.leg.departed:
         by = plot.cast.dispatcher
         details = {"violations": [violation]}
-        plot.at(found, partial(story.open, type_, found, rule, by=by, details=details))
-        plot.at(mended, partial(story.settle, {type_}, mended, by, "recovered_on_time"))
+        plot.at(opened_at, partial(story.open, type_, opened_at, rule, by=by, details=details))
+        plot.at(mended, partial(story.resolve, {type_}, mended, by, "recovered_on_time"))
 
 
-def _held(plot: Plot) -> None:
+def _hold_return(plot: Plot) -> None:
     """Hold the return trip for a decision if the outbound leg failed; a person decides."""
     leg, story = plot.leg, plot.story
     failed_at = leg.journey.failed_at
@@ -260,4 +262,4 @@ def _held(plot: Plot) -> None:
     code = "cancelled" if leg.fate.startswith("cancel") else "handled_elsewhere"
     by = plot.cast.dispatcher
     plot.at(at, partial(plot.while_open, partial(story.open, _X.RETURN_LEG_AT_RISK, at, "linked_legs", due=at + 1800)))
-    plot.at(decided + 20, partial(story.settle, {_X.RETURN_LEG_AT_RISK}, decided + 20, by, code))
+    plot.at(decided + 20, partial(story.resolve, {_X.RETURN_LEG_AT_RISK}, decided + 20, by, code))

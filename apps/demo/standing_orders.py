@@ -41,10 +41,10 @@ def load(at: dt.datetime, by: Principal) -> None:
 
     Runs in the transaction that loads the rides.
     """
-    made = _orders(at)
-    orders = [order for order, _ in made]
+    orders_and_terms = _orders(at)
+    orders = [order for order, _ in orders_and_terms]
     with connection.cursor() as cursor:
-        contents = [plans.content_of(order, terms) for order, terms in made]
+        contents = [plans.content_of(order, terms) for order, terms in orders_and_terms]
         cursor.execute(_LEDGER, [[order.pk for order in orders], contents])
     _arrange(orders, by=by, at=at)
     generate_rides.generate(by=by, at=at)
@@ -57,11 +57,14 @@ def _orders(at: dt.datetime) -> list[tuple[StandingOrder, Terms]]:
     rides = Ride.objects.filter(standing_order_id__isnull=False, leg_type="outbound")
     begun = dict(rides.values_list("standing_order_id").annotate(Min("service_date")))
     latest = rides.order_by("standing_order_id", "-pickup_at").distinct("standing_order_id").select_related("facility")
-    made = [_order(ride, begun[ride.standing_order_id], at) for ride in latest]
-    for model, rows in ((StandingOrder, [order for order, _ in made]), (Terms, [terms for _, terms in made])):
+    orders_and_terms = [_order(ride, begun[ride.standing_order_id], at) for ride in latest]
+    for model, rows in (
+        (StandingOrder, [order for order, _ in orders_and_terms]),
+        (Terms, [terms for _, terms in orders_and_terms]),
+    ):
         names = [field.attname for field in model._meta.concrete_fields]
         copy_rows(model, [{name: getattr(row, name) for name in names} for row in rows])
-    return made
+    return orders_and_terms
 
 
 def _order(ride: Ride, start_date: dt.date, at: dt.datetime) -> tuple[StandingOrder, Terms]:
@@ -105,8 +108,8 @@ def _arrange(orders: list[StandingOrder], *, by: Principal, at: dt.datetime) -> 
     today = timing.local_day(at, orders[0].timezone)
     _close_a_day(orders, today, by=by, at=at)
     patients = iter(orders)
-    held, skipped, moved, changed, ending = (next(patients) for _ in range(5))
-    hold_order.hold(order_id=held.pk, from_date=today, until=None, reason="hospital_stay", by=by, at=at)
+    on_hold, skipped, moved, changed, ending = (next(patients) for _ in range(5))
+    hold_order.hold(order_id=on_hold.pk, from_date=today, until=None, reason="hospital_stay", by=by, at=at)
     day = _dates(skipped, today)[1]
     edit_order.skip(order_id=skipped.pk, pattern_date=day, by=by, at=at)
     day = _dates(moved, today)[1]

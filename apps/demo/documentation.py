@@ -37,7 +37,7 @@ def of_leg(
         at_pickup["signatures"] = [*signatures]
     if rule in ("both", "dropoff"):
         at_the_end = _signatures(leg, "dropoff", leg.dropped, driver)
-        signatures += [one for one in at_the_end if not forgets or one["signer"] == "driver"]
+        signatures += [signature for signature in at_the_end if not forgets or signature["signer"] == "driver"]
     at_dropoff["signatures"] = signatures
     if odometer:
         at_pickup["odometer_start"] = round(begins, 1)
