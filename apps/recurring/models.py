@@ -56,7 +56,7 @@ class HoldSource(TextChoices):
 RIDING: Final = (OrderStatus.ACTIVE, OrderStatus.ON_HOLD)  # held orders can get rides again
 
 
-def _known(table: str, name: str, values: list[str], *, blank: bool = False) -> models.CheckConstraint:
+def _choices_constraint(table: str, name: str, values: list[str], *, blank: bool = False) -> models.CheckConstraint:
     allowed = ["", *values] if blank else values
     return models.CheckConstraint(name=f"{table}_{name}_known", condition=Q(**{f"{name}__in": allowed}))
 
@@ -110,9 +110,9 @@ class StandingOrder(models.Model):
 
     class Meta:
         constraints = [
-            _known("standing_order", "status", OrderStatus.values),
-            _known("standing_order", "service_type", ServiceType.values),
-            _known("standing_order", "vehicle_type_requested", VehicleType.values, blank=True),
+            _choices_constraint("standing_order", "status", OrderStatus.values),
+            _choices_constraint("standing_order", "service_type", ServiceType.values),
+            _choices_constraint("standing_order", "vehicle_type_requested", VehicleType.values, blank=True),
             models.CheckConstraint(
                 name="standing_order_ends_after_start",
                 # An order that is ended before its first day keeps the start date.
@@ -179,7 +179,7 @@ class Terms(models.Model):
                 name="terms_have_days", condition=Q(days_of_week__len__gt=0, days_of_week__contained_by=list(range(7)))
             ),
             models.CheckConstraint(name="terms_interval", condition=Q(interval_weeks__range=(1, 12))),
-            _known("terms", "return_mode", ReturnMode.values),
+            _choices_constraint("terms", "return_mode", ReturnMode.values),
             models.CheckConstraint(
                 name="terms_only_scheduled_return_has_time",
                 condition=Q(return_mode="scheduled") | Q(return_time__isnull=True),
@@ -208,7 +208,7 @@ class Hold(models.Model):
 
     class Meta:
         constraints = [
-            _known("hold", "reason", HoldReason.values),
+            _choices_constraint("hold", "reason", HoldReason.values),
             models.CheckConstraint(
                 name="hold_until_after_from", condition=Q(until__isnull=True) | Q(until__gte=F("from_date"))
             ),
@@ -244,7 +244,7 @@ class OccurrenceChange(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(name="occurrence_change_once", fields=["standing_order", "pattern_date"]),
-            _known("occurrence_change", "kind", ["skip", "change"]),
+            _choices_constraint("occurrence_change", "kind", ["skip", "change"]),
             models.CheckConstraint(
                 name="occurrence_change_skip_says_no_more",
                 condition=~Q(kind="skip")
@@ -273,8 +273,8 @@ class Occurrence(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(name="occurrence_once", fields=["standing_order", "pattern_date", "leg"]),
-            _known("occurrence", "leg", [leg.value for leg in Leg]),
-            _known("occurrence", "decision", [decision.value for decision in Decision]),
+            _choices_constraint("occurrence", "leg", [leg.value for leg in Leg]),
+            _choices_constraint("occurrence", "decision", [decision.value for decision in Decision]),
             models.CheckConstraint(
                 name="occurrence_generated_has_ride", condition=~Q(decision="generated") | Q(ride__isnull=False)
             ),

@@ -111,17 +111,17 @@ class _TermsOut(OutShape):
 
     def to_representation(self, instance: OrderRecord | TermsRecord) -> dict[str, Any]:
         disclosure, terms = self.context["disclosure"], instance.terms
-        shown = _disclosed(super().to_representation(instance), disclosure)
+        data = _disclosed(super().to_representation(instance), disclosure)
         if disclosure.door_codes:
             codes = (
                 ("outbound", "pickup", terms.pickup_access),
                 ("outbound", "dropoff", terms.dropoff_access),
                 ("return", "dropoff", terms.return_dropoff_access),
             )
-            for way, name, code in codes:
+            for direction, name, code in codes:
                 if code:
-                    shown[way][name] = {**shown[way][name], "accessCode": code}
-        return shown
+                    data[direction][name] = {**data[direction][name], "accessCode": code}
+        return data
 
 
 def _disclosed(order: Mapping[str, Any], disclosure: Disclosure) -> dict[str, Any]:

@@ -58,9 +58,9 @@ def sheet(facility: Facility, day: date, *, by: Principal, at: datetime) -> Shee
     orders = {order.pk: order for order in newest[:MOST]}
     views_of = calendars(list(orders.values()), day - FARTHEST_MOVE, day + FARTHEST_MOVE, at=at)
     occurrences = [(orders[order_id], view) for order_id, views in views_of.items() for view in views]
-    here = [(order, view) for order, view in occurrences if view.service_date == day]
+    on_day = [(order, view) for order, view in occurrences if view.service_date == day]
     moved_away = [(order, view) for order, view in occurrences if view.pattern_date == day != view.service_date]
-    return Sheet(_visits(here, by), moved_away, len(newest) > MOST)
+    return Sheet(_visits(on_day, by), moved_away, len(newest) > MOST)
 
 
 def _visits(occurrences: list[tuple[StandingOrder, OccurrenceView]], by: Principal) -> list[Visit]:

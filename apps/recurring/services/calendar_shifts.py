@@ -95,10 +95,12 @@ def enter(*, facility_id: UUID, draft: ShiftDraft, by: Principal, at: datetime) 
     facility = _locked_facility(facility_id, by)
     if by.provider_ids is not None:
         raise BoundToProviders(_("A caller bound to transport providers cannot change schedules."))
-    others = list(CalendarShift.objects.filter(facility=facility, undone_at__isnull=True))
-    raise_if_any(_problems(draft, facility, others, today=timing.local_day(at, facility.timezone)))
-    known = StandingOrder.objects.visible_to(by).filter(facility=facility, pk__in=draft.standing_order_ids).count()
-    if known < len(set(draft.standing_order_ids)):
+    other_shifts = list(CalendarShift.objects.filter(facility=facility, undone_at__isnull=True))
+    raise_if_any(_problems(draft, facility, other_shifts, today=timing.local_day(at, facility.timezone)))
+    order_count = (
+        StandingOrder.objects.visible_to(by).filter(facility=facility, pk__in=draft.standing_order_ids).count()
+    )
+    if order_count < len(set(draft.standing_order_ids)):
         raise InvalidInput("standingOrderIds", _("The facility has no such standing order."))
     shift = CalendarShift.objects.create(
         facility=facility,
@@ -124,7 +126,9 @@ def _locked_facility(facility_id: UUID, by: Principal) -> Facility:
     return facility
 
 
-def _problems(draft: ShiftDraft, facility: Facility, others: Sequence[CalendarShift], *, today: date) -> list[Detail]:
+def _problems(
+    draft: ShiftDraft, facility: Facility, other_shifts: Sequence[CalendarShift], *, today: date
+) -> list[Detail]:
     problems = []
     if draft.from_date <= today:
         problems.append(_invalid("fromDate", _("%(field)s must lie in the future.")))
@@ -141,9 +145,9 @@ def _problems(draft: ShiftDraft, facility: Facility, others: Sequence[CalendarSh
     is_selection = draft.applies_to == CalendarShift.AppliesTo.SELECTED
     if is_selection is not bool(draft.standing_order_ids):
         problems.append(_invalid("standingOrderIds", _SELECTION_MISSING if is_selection else _SELECTION_NOT_ALLOWED))
-    for other in others:
-        if _can_overlap(draft, other):
-            problems += _overlap_problems(draft, other)
+    for other_shift in other_shifts:
+        if _can_overlap(draft, other_shift):
+            problems += _overlap_problems(draft, other_shift)
     return problems
 
 
@@ -161,35 +165,36 @@ def _destination_problems(
     return problems
 
 
-def _can_overlap(draft: ShiftDraft, other: CalendarShift) -> bool:
+def _can_overlap(draft: ShiftDraft, other_shift: CalendarShift) -> bool:
     """Check whether both can apply to the same order."""
-    if {draft.applies_to, other.applies_to} == _COHORTS:
+    if {draft.applies_to, other_shift.applies_to} == _COHORTS:
         return False
-    if draft.applies_to == other.applies_to == CalendarShift.AppliesTo.SELECTED:
-        return not set(draft.standing_order_ids).isdisjoint(other.standing_order_ids)
+    if draft.applies_to == other_shift.applies_to == CalendarShift.AppliesTo.SELECTED:
+        return not set(draft.standing_order_ids).isdisjoint(other_shift.standing_order_ids)
     return True
 
 
-def _overlap_problems(draft: ShiftDraft, other: CalendarShift) -> list[Detail]:
+def _overlap_problems(draft: ShiftDraft, other_shift: CalendarShift) -> list[Detail]:
     problems = []
-    if draft.from_date == other.from_date:
+    if draft.from_date == other_shift.from_date:
         problems.append(_invalid("fromDate", _("This day is already moved or closed.")))
-    elif draft.from_date == other.to_date:
+    elif draft.from_date == other_shift.to_date:
         problems.append(
             _invalid(
                 "fromDate",
                 Message(
                     _("Treatments of %(day)s are moved to this day; a day can be moved only once."),
-                    {"day": other.from_date},
+                    {"day": other_shift.from_date},
                 ),
             )
         )
-    if draft.to_date is not None and draft.to_date == other.from_date != draft.from_date:
+    if draft.to_date is not None and draft.to_date == other_shift.from_date != draft.from_date:
         problems.append(_invalid("toDate", _("This day is moved or closed itself.")))
-    if draft.to_date is not None and draft.to_date == other.to_date:
+    if draft.to_date is not None and draft.to_date == other_shift.to_date:
         problems.append(
             _invalid(
-                "toDate", Message(_("Treatments of %(day)s are already moved to this day."), {"day": other.from_date})
+                "toDate",
+                Message(_("Treatments of %(day)s are already moved to this day."), {"day": other_shift.from_date}),
             )
         )
     return problems

@@ -140,8 +140,8 @@ def require_drivers(driver_ids: tuple[UUID, ...]) -> None:
     Raises:
         InvalidInput: one does not.
     """
-    known = set(Driver.objects.filter(pk__in=driver_ids).values_list("pk", flat=True))
-    if missing := [pk for pk in driver_ids if pk not in known]:
+    existing_ids = set(Driver.objects.filter(pk__in=driver_ids).values_list("pk", flat=True))
+    if missing := [pk for pk in driver_ids if pk not in existing_ids]:
         raise InvalidInput("preferredDriverIds", _("There is no driver %(driver_id)s."), driver_id=missing[0])
 
 
@@ -205,10 +205,12 @@ def _stops(order: StandingOrder, draft: TermsDraft, by: Principal) -> dict[str, 
     stops_of["dropoff"] = {"facilityId": str(order.facility_id), **draft.dropoff}
     facility_ids = {UUID(str(stop["facilityId"])) for stop in stops_of.values() if stop.get("facilityId")}
     entrance_ids = [UUID(str(stop["entranceId"])) for stop in stops_of.values() if stop.get("entranceId")]
-    known: dict[UUID, Facility] = {**bookings.facilities(facility_ids, by), order.facility_id: order.facility}
+    facilities: dict[UUID, Facility] = {**bookings.facilities(facility_ids, by), order.facility_id: order.facility}
     entrances = bookings.entrances_of(entrance_ids)
     return {
-        name: legs.resolved_stop(stop, path=STOPS[name], facilities=known, entrances=entrances)[0] if stop else None
+        name: legs.resolved_stop(stop, path=STOPS[name], facilities=facilities, entrances=entrances)[0]
+        if stop
+        else None
         for name, stop in stops_of.items()
     }
 

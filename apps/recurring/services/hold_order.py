@@ -43,8 +43,8 @@ def hold(
     today = reconcile_rides.today_of(order, at)
     raise_if_any(order_validation.of_hold(from_date, until, today=today))
     review_on = None if until else max(from_date, today) + REVIEW_INTERVAL
-    same = Hold.objects.filter(standing_order=order, from_date=from_date, until=until, reason=reason)
-    if not same.exists():
+    duplicates = Hold.objects.filter(standing_order=order, from_date=from_date, until=until, reason=reason)
+    if not duplicates.exists():
         Hold.objects.create(
             standing_order=order,
             from_date=from_date,

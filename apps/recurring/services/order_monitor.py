@@ -119,14 +119,14 @@ def _send_reminder(order: StandingOrder, *, by: Principal, at: datetime) -> None
     last = order.last_date
     if last is None:  # removed since the query
         return
-    left = (last - reconcile_rides.today_of(order, at)).days
-    steps = [days for days in REMINDER_DAYS if left <= days]
+    days_left = (last - reconcile_rides.today_of(order, at)).days
+    steps = [days for days in REMINDER_DAYS if days_left <= days]
     if not steps or order.end_reminder_days == steps[-1]:
         return
     order.end_reminder_days = steps[-1]
-    data = {"lastDate": last.isoformat(), "daysLeft": left}
+    data = {"lastDate": last.isoformat(), "daysLeft": days_left}
     order_state.record(order, "standing_order.ending", data=data, action="standing_orders.warn", by=by, at=at)
-    if left <= DECISION_DAYS:
+    if days_left <= DECISION_DAYS:
         _open(order, ExceptionType.AUTHORIZATION_ENDING, {"lastDate": last.isoformat()}, by=by, at=at)
 
 

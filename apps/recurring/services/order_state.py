@@ -125,8 +125,8 @@ def status_on(order: StandingOrder, today: date, holds: Iterable[Hold]) -> Order
         return OrderStatus(order.status)
     if order.end_date is not None and order.end_date < today:
         return OrderStatus.ENDED
-    held = any(hold.from_date <= today and (hold.until is None or hold.until >= today) for hold in holds)
-    return OrderStatus.ON_HOLD if held else OrderStatus.ACTIVE
+    is_held = any(hold.from_date <= today and (hold.until is None or hold.until >= today) for hold in holds)
+    return OrderStatus.ON_HOLD if is_held else OrderStatus.ACTIVE
 
 
 def reconcile(

@@ -235,11 +235,11 @@ def _skip_reopened(busy: Sequence[_Work]) -> None:
     rides = Ride.objects.filter(pk__in=replaced).order_by("pk").select_for_update(of=("self",), no_key=True)
     reopened = {ride.pk for ride in rides if ride.status != RideStatus.CANCELLED}
     for work in busy if reopened else ():
-        taken = {key for key, row in work.planned_order.occurrence_rows.items() if row.ride_id in reopened}
+        reopened_keys = {key for key, row in work.planned_order.occurrence_rows.items() if row.ride_id in reopened}
         work.steps = [
             step
             for step in work.steps
-            if step.type is not StepType.CREATE or (step.pattern_date, step.leg) not in taken
+            if step.type is not StepType.CREATE or (step.pattern_date, step.leg) not in reopened_keys
         ]
 
 

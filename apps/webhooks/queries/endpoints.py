@@ -40,8 +40,8 @@ def clients_with_phi(client_ids: Collection[UUID], *, at: datetime) -> set[UUID]
 
 def without_phi_grant(*, at: datetime) -> QuerySet[Endpoint]:
     """Find endpoints that receive whole rides although their client holds no valid token of PHI level full."""
-    whole = Endpoint.objects.filter(payload_level=PayloadLevel.FULL_RESOURCE, deleted_at__isnull=True)
-    return whole.filter(client__isnull=False).exclude(client__in=_phi_tokens(at).values("client"))
+    with_whole_rides = Endpoint.objects.filter(payload_level=PayloadLevel.FULL_RESOURCE, deleted_at__isnull=True)
+    return with_whole_rides.filter(client__isnull=False).exclude(client__in=_phi_tokens(at).values("client"))
 
 
 def _phi_tokens(at: datetime) -> QuerySet[ApiToken]:

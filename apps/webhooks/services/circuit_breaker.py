@@ -56,7 +56,9 @@ def apply_results(results: Sequence[Result], changes: Mapping[UUID, StateChange]
             endpoint_states.report_recovery(endpoint_id, change.before, at=at)
     if all(result.status == Delivery.Status.DELIVERED and not _is_test(result) for result in results):
         return
-    verified = {_endpoint(one) for one in results if _is_test(one) and one.status == Delivery.Status.DELIVERED}
+    verified = {
+        _endpoint(result) for result in results if _is_test(result) and result.status == Delivery.Status.DELIVERED
+    }
     for endpoint_id, version in sorted(verified):
         verify(endpoint_id, version=version, at=at)
     for endpoint_id, version in sorted({_endpoint(result) for result in results if result.code == GONE}):

@@ -346,9 +346,9 @@ class _DeliveryRun:
         return rendering.prepare(deliveries, self._targets, at=self._clock()) if deliveries else []
 
     def _send(self, prepared: Iterable[PreparedDelivery]) -> None:
-        for one in prepared:
-            self._claims[one.delivery.pk] = one.delivery.claim_id
-            task = asyncio.create_task(self._attempt(one))
+        for item in prepared:
+            self._claims[item.delivery.pk] = item.delivery.claim_id
+            task = asyncio.create_task(self._attempt(item))
             self._in_flight.add(task)
             task.add_done_callback(self._in_flight.discard)
 
@@ -472,8 +472,10 @@ def _take(rows: QuerySet[Delivery], at: datetime, limit: int) -> list[Delivery]:
 
 def renew_leases(claims: Mapping[UUID, UUID | None], *, at: datetime) -> None:
     """Extend leases, given as claim ids by delivery; those that another worker has taken over stay with it."""
-    held = Delivery.objects.filter(pk__in=list(claims), claim_id__in=set(claims.values()), lease_until__lt=at + LEASE)
-    held.update(lease_until=at + LEASE)
+    own_deliveries = Delivery.objects.filter(
+        pk__in=list(claims), claim_id__in=set(claims.values()), lease_until__lt=at + LEASE
+    )
+    own_deliveries.update(lease_until=at + LEASE)
 
 
 @transaction.atomic
@@ -489,14 +491,14 @@ def release_expired_leases(*, at: datetime) -> int:
         if not cursor.fetchone()[0]:
             return 0
     expired = Delivery.objects.filter(status=Delivery.Status.IN_FLIGHT, lease_until__lte=at).order_by("lease_until")
-    lost = list(expired.select_for_update(no_key=True, skip_locked=True)[:RELEASE_BATCH])
-    if not lost:
+    expired_leases = list(expired.select_for_update(no_key=True, skip_locked=True)[:RELEASE_BATCH])
+    if not expired_leases:
         return 0
-    poisonous = [delivery.pk for delivery in lost if delivery.claims >= MAX_CLAIMS]
-    others = [delivery.pk for delivery in lost if delivery.claims < MAX_CLAIMS]
+    poisonous = [delivery.pk for delivery in expired_leases if delivery.claims >= MAX_CLAIMS]
+    retried = [delivery.pk for delivery in expired_leases if delivery.claims < MAX_CLAIMS]
     ended: dict[str, Any] = {"lease_until": None, "claim_id": None, "last_code": None}
     ended["last_error"] = ErrorClass.LOST_WORKER
-    Delivery.objects.filter(pk__in=others).update(status=Delivery.Status.PENDING, **ended)
+    Delivery.objects.filter(pk__in=retried).update(status=Delivery.Status.PENDING, **ended)
     Delivery.objects.filter(pk__in=poisonous).update(status=Delivery.Status.QUARANTINED, ended_at=at, **ended)
     Attempt.objects.bulk_create(
         Attempt(
@@ -507,13 +509,13 @@ def release_expired_leases(*, at: datetime) -> int:
             duration_ms=0,
             error=ErrorClass.LOST_WORKER,
         )
-        for delivery in lost
+        for delivery in expired_leases
     )
     if poisonous:
         endpoint_states.report_quarantine(at=at)
-    endpoint_states.lock_health({delivery.endpoint_id for delivery in lost})
-    outbox.cancel_unmatched_of(others, at=at)
-    return len(lost)
+    endpoint_states.lock_health({delivery.endpoint_id for delivery in expired_leases})
+    outbox.cancel_unmatched_of(retried, at=at)
+    return len(expired_leases)
 
 
 @transaction.atomic

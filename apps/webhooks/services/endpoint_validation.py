@@ -116,11 +116,11 @@ def check(params: EndpointParams) -> None:
         raise InvalidInput(
             "eventTypes", _("%(field)s must be types of GET /webhooks/event-types."), detail_code="unknown_event_type"
         )
-    for name, ids, known in (
+    for name, ids, records in (
         ("facilityIds", params.facility_ids, Facility.objects),
         ("providerIds", params.provider_ids, TransportProvider.objects),
     ):
-        if ids is not None and known.filter(pk__in=ids).count() != len(ids):
+        if ids is not None and records.filter(pk__in=ids).count() != len(ids):
             raise InvalidInput(name, _("%(field)s must name records that exist."), detail_code="unknown_id")
     if problem := request_headers.problem_with(params.headers):
         raise InvalidInput("headers", problem, detail_code="bad_header")

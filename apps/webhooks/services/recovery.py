@@ -247,7 +247,7 @@ def resend(*, delivery_id: UUID, confirmed: bool = False, by: Principal, at: dat
         delivery.due_at, delivery.expires_at = at, at + MAX_AGE
         delivery.save(update_fields=["status", "priority", "due_at", "expires_at"])
         return delivery
-    again = Delivery(
+    replay = Delivery(
         endpoint_id=delivery.endpoint_id,
         event_id=delivery.event_id,
         event_type=delivery.event_type,
@@ -259,13 +259,13 @@ def resend(*, delivery_id: UUID, confirmed: bool = False, by: Principal, at: dat
         created_at=at,
     )
     while True:
-        again.round = _next_round(delivery)
+        replay.round = _next_round(delivery)
         try:
             with transaction.atomic():
-                again.save(force_insert=True)
+                replay.save(force_insert=True)
         except IntegrityError:  # another request has just resent another delivery of the same event
             continue
-        return again
+        return replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,12 +324,12 @@ def cancel(*, delivery_id: UUID, by: Principal, at: datetime) -> Delivery:
 
 def advance(*, at: datetime, steps: int = 20) -> int:
     """Take steps of running recoveries, oldest first, and return their number.  Each step is a transaction."""
-    for taken in range(steps):
+    for steps_taken in range(steps):
         with transaction.atomic():
             running = Job.objects.filter(state=Job.State.RUNNING).select_for_update(of=("self",), skip_locked=True)
             job = running.select_related("endpoint").order_by("created_at").first()
             if job is None:
-                return taken
+                return steps_taken
             _step(job, at)
     return steps
 

@@ -120,7 +120,7 @@ def prepare(deliveries: Sequence[Delivery], targets: Targets, *, at: datetime) -
             prepared.append(PreparedDelivery(delivery, version, error=ErrorClass.RENDER))
         else:
             prepared.append(PreparedDelivery(delivery, version, target, body))
-    _store([one for one in prepared if one.delivery.pk in ride_data.volatile], ride_data)
+    _store([item for item in prepared if item.delivery.pk in ride_data.volatile], ride_data)
     return prepared
 
 
@@ -144,15 +144,17 @@ def _limit_to_phi_grants(targets: dict[UUID, Target | None], at: datetime) -> di
 
     `cleanup` changes the endpoint and alerts people within a minute.
     """
-    whole = {
+    with_whole_rides = {
         key: target
         for key, target in targets.items()
         if target is not None and target.level == PayloadLevel.FULL_RESOURCE
     }
-    clients = {target.client_id for target in whole.values() if target.client_id is not None}
+    clients = {target.client_id for target in with_whole_rides.values() if target.client_id is not None}
     revoked = clients - clients_with_phi(clients, at=at) if clients else clients
     limited = {
-        key: replace(target, level=PayloadLevel.ID_ONLY) for key, target in whole.items() if target.client_id in revoked
+        key: replace(target, level=PayloadLevel.ID_ONLY)
+        for key, target in with_whole_rides.items()
+        if target.client_id in revoked
     }
     return {**targets, **limited}
 
@@ -198,10 +200,10 @@ def whole_ride(ride: Ride, *, at: datetime) -> orjson.Fragment:
 def _store(prepared: Sequence[PreparedDelivery], ride_data: _RideData) -> None:
     """Store bodies for their retries and record in the audit log whose data is sent, before it is."""
     deliveries = []
-    for one in prepared:
-        if one.target is not None:
-            one.delivery.body_text, one.delivery.body_level = one.body.decode(), one.target.level
-            deliveries.append(one.delivery)
+    for item in prepared:
+        if item.target is not None:
+            item.delivery.body_text, item.delivery.body_level = item.body.decode(), item.target.level
+            deliveries.append(item.delivery)
     if not deliveries:
         return
     with transaction.atomic():
