@@ -48,8 +48,8 @@ TRANSPORT_ALIASES["filesystem"] = "lib.file_broker:Transport"  # kombu's own exp
 class _Connection(Connection):
     """Retries at least every five seconds: kombu's own interval grows to half a minute."""
 
-    def ensure_connection(self, *args: Any, **given: Any) -> Any:
-        return super().ensure_connection(*args, **({"interval_max": 5} | given))
+    def ensure_connection(self, *args: Any, **options: Any) -> Any:
+        return super().ensure_connection(*args, **({"interval_max": 5} | options))
 
 
 class _Amqp(AMQP):

@@ -18,11 +18,11 @@ _SESSION: Final = " ".join(
 
 def of(env: Any, *, pool_size: int) -> dict[str, dict[str, Any]]:
     """Read DATABASE_URL, and REPLICA_URL if it is set."""
-    found = {"default": _database(setting_validators.database(env.db_url("DATABASE_URL")), pool_size)}
+    databases = {"default": _database(setting_validators.database(env.db_url("DATABASE_URL")), pool_size)}
     if env.str("REPLICA_URL", default=""):
         copy = setting_validators.database(env.db_url("REPLICA_URL"), name="REPLICA_URL")
-        found[REPLICA] = _database(copy, pool_size) | {"TEST": {"MIRROR": "default"}}
-    return found
+        databases[REPLICA] = _database(copy, pool_size) | {"TEST": {"MIRROR": "default"}}
+    return databases
 
 
 def _database(named: dict[str, Any], pool_size: int) -> dict[str, Any]:

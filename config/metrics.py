@@ -47,9 +47,9 @@ class _Numbers(Collector):
     def collect(self) -> Iterable[Metric]:
         yield from webhook_metrics.families(at=self._at)
         alerts = GaugeMetricFamily("carelane_alerts_open", "Alerts nobody has put aside.", labels=["severity"])
-        found = dict(Alert.objects.open().values_list("severity").annotate(Count("pk")).order_by())
+        counts = dict(Alert.objects.open().values_list("severity").annotate(Count("pk")).order_by())
         for severity in Alert.Severity.values:
-            alerts.add_metric([severity], found.get(severity, 0))
+            alerts.add_metric([severity], counts.get(severity, 0))
         yield alerts
         yield from monitored_rides.families(at=self._at)
         yield from downtime.families(at=self._at)

@@ -97,11 +97,11 @@ def peppers(name: str, entries: list[str]) -> list[str]:
     return entries
 
 
-def database(found: dict[str, Any], *, name: str = "DATABASE_URL") -> dict[str, Any]:
+def database(parsed: dict[str, Any], *, name: str = "DATABASE_URL") -> dict[str, Any]:
     """Check the parsed URL of a database."""
-    if found["ENGINE"] != POSTGRESQL or not found["NAME"]:
+    if parsed["ENGINE"] != POSTGRESQL or not parsed["NAME"]:
         raise ImproperlyConfigured(f"{name} has to be postgres://user:password@host:port/database.")
-    return found
+    return parsed
 
 
 def broker(url: str) -> str:
@@ -129,8 +129,8 @@ def networks(name: str, entries: list[str]) -> tuple[Network, ...]:
 def map_tiles(url: str) -> str:
     """Check the URL of map tiles: https, or localhost, with the three placeholders; "" for none."""
     split = urlsplit(url)
-    whole = split.hostname and all(place in url for place in ("{z}", "{x}", "{y}"))
-    if url and not (whole and (split.scheme == "https" or split.hostname in LOOPBACK)):
+    is_complete = split.hostname and all(place in url for place in ("{z}", "{x}", "{y}"))
+    if url and not (is_complete and (split.scheme == "https" or split.hostname in LOOPBACK)):
         raise ImproperlyConfigured("MAP_TILES_URL has to be https://, with {z}, {x} and {y}.")
     return url
 
@@ -142,13 +142,13 @@ def origins_of(*urls: str) -> list[str]:
 
 def mail_addresses(name: str, entries: list[str]) -> list[str]:
     """Check mail addresses without display names."""
-    found = [entry.strip() for entry in entries]
+    addresses = [entry.strip() for entry in entries]
     try:
-        for address in found:
+        for address in addresses:
             validate_email(address)
     except ValidationError:
         raise ImproperlyConfigured(f"{name} has to be a list of addresses such as pager@example.org.") from None
-    return found
+    return addresses
 
 
 def _ring(name: str, entries: list[str]) -> list[str]:

@@ -34,13 +34,15 @@ def are_compiled(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
     """
     languages = [texts.parts[-3] for texts, compiled in _pairs() if not _is_current(texts, compiled)]
     hint = "Run a command of manage.py, such as collectstatic, as a user who may write to VAR_DIR."
-    return [Caution(f"The texts in “{one}” are not compiled.", hint=hint, id="carelane.W005") for one in languages]
+    return [
+        Caution(f"The texts in “{language}” are not compiled.", hint=hint, id="carelane.W005") for language in languages
+    ]
 
 
 def _pairs() -> list[tuple[Path, Path]]:
     folder = Path(settings.LOCALE_PATHS[0])
-    found = sorted(TEXTS.glob("*/LC_MESSAGES/django.po"))
-    return [(texts, folder / texts.relative_to(TEXTS).with_suffix(".mo")) for texts in found]
+    catalogs = sorted(TEXTS.glob("*/LC_MESSAGES/django.po"))
+    return [(texts, folder / texts.relative_to(TEXTS).with_suffix(".mo")) for texts in catalogs]
 
 
 def _is_current(texts: Path, compiled: Path) -> bool:

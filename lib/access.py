@@ -62,8 +62,8 @@ class Principal:
         For consequences that the service carries out itself after a change that the caller may make: the audit trail
         names the caller, and the response shows them nothing of these consequences.
         """
-        held = self.scopes if all(map(self.has_scope, scopes)) else self.scopes | frozenset(scopes)
-        return replace(self, facility_ids=None, provider_ids=None, scopes=held)
+        held_scopes = self.scopes if all(map(self.has_scope, scopes)) else self.scopes | frozenset(scopes)
+        return replace(self, facility_ids=None, provider_ids=None, scopes=held_scopes)
 
 
 class AllScopes(frozenset[str]):

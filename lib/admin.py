@@ -205,8 +205,8 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         return [name for name in names if level >= self.needs_phi.get(name, Phi.NONE)]
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        shown = self.permitted(super().get_list_display(request), request)
-        return with_names(shown, self.model, self.site, request, linked=False, words=self.words)
+        columns = self.permitted(super().get_list_display(request), request)
+        return with_names(columns, self.model, self.site, request, linked=False, words=self.words)
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> list[Any]:
         """Return the columns that link to their row, including the ones that replace foreign keys and choices."""
@@ -228,26 +228,26 @@ class ScopedAdmin(_Choosing[RowT], admin.ModelAdmin[RowT]):
         column, *steps = lookup.split(LOOKUP_SEP)
         if steps[:1] == ["id"]:
             steps = steps[1:]
-        known = column in {*self.list_filter, *self.linked_filters}
-        return known and len(steps) < 2 and _FILTERING.issuperset(steps)
+        is_listed = column in {*self.list_filter, *self.linked_filters}
+        return is_listed and len(steps) < 2 and _FILTERING.issuperset(steps)
 
     def get_fieldsets(self, request: HttpRequest, obj: RowT | None = None) -> Any:
-        shown: list[tuple[Any, dict[str, Any]]] = [
+        fieldsets: list[tuple[Any, dict[str, Any]]] = [
             (title, {**options, "fields": self.permitted(options["fields"], request)})
             for title, options in super().get_fieldsets(request, obj)
         ]
         if issubclass(self.form, SeenVersionForm) and self.fieldsets:
-            shown[-1][1]["fields"] = [*shown[-1][1]["fields"], "seen_version"]
+            fieldsets[-1][1]["fields"] = [*fieldsets[-1][1]["fields"], "seen_version"]
         if obj is not None and not self.has_change_permission(request, obj):
-            for _title, options in shown:
+            for _title, options in fieldsets:
                 names = options["fields"]
                 options["fields"] = with_names(names, self.model, self.site, request, linked=True, words=self.words)
-        return [(title, options) for title, options in shown if options["fields"]]
+        return [(title, options) for title, options in fieldsets if options["fields"]]
 
     def get_inlines(self, request: HttpRequest, obj: RowT | None) -> Any:
         """Return the inlines of a record; when adding a record, only the editable ones."""
         inlines = super().get_inlines(request, obj)
-        return inlines if obj is not None else [one for one in inlines if not issubclass(one, ReadOnlyInline)]
+        return inlines if obj is not None else [inline for inline in inlines if not issubclass(inline, ReadOnlyInline)]
 
     def get_readonly_fields(self, request: HttpRequest, obj: RowT | None = None) -> Any:
         return self.permitted(super().get_readonly_fields(request, obj), request)

@@ -69,8 +69,8 @@ class SpokenChoice(_InPlace):
         return self.key
 
     def __call__(self, row: Any) -> str:
-        said = self.words.get(getattr(row, self.key)) or getattr(row, f"get_{self.key}_display")()
-        return capfirst(str(said)) or "-"
+        label = self.words.get(getattr(row, self.key)) or getattr(row, f"get_{self.key}_display")()
+        return capfirst(str(label)) or "-"
 
 
 def with_names(

@@ -32,5 +32,5 @@ def is_within(address: str | None, networks: list[str]) -> bool:
     """Return whether the address is in one of the networks (CIDR); False for an unknown address."""
     if address is None:
         return False
-    found = ipaddress.ip_address(address)
-    return any(found in ipaddress.ip_network(network) for network in networks)
+    parsed = ipaddress.ip_address(address)
+    return any(parsed in ipaddress.ip_network(network) for network in networks)

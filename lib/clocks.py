@@ -15,12 +15,12 @@ _twelve: ContextVar[bool | None] = ContextVar("twelve_hours", default=None)
 
 
 @contextmanager
-def twelve_hours(wanted: bool | None) -> Iterator[None]:
+def twelve_hours(enabled: bool | None) -> Iterator[None]:
     """Set the clock format of this thread or task within the block.
 
     True: 12 hours; False: 24 hours; None: the format of the organization (CLOCK_HOURS).
     """
-    before = _twelve.set(wanted)
+    before = _twelve.set(enabled)
     try:
         yield
     finally:
@@ -28,8 +28,8 @@ def twelve_hours(wanted: bool | None) -> Iterator[None]:
 
 
 def shows_twelve_hours() -> bool:
-    wanted = _twelve.get()
-    return twelve_hours_are_usual() if wanted is None else wanted
+    is_twelve = _twelve.get()
+    return twelve_hours_are_usual() if is_twelve is None else is_twelve
 
 
 def twelve_hours_are_usual() -> bool:

@@ -25,7 +25,7 @@ class Ticks(forms.CheckboxSelectMultiple):
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
         texts: list[str] = data.getlist(name)
-        return sorted({one for text in texts for one in text.split(",") if one})
+        return sorted({value for text in texts for value in text.split(",") if value})
 
 
 class Several(forms.MultipleChoiceField):

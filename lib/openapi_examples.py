@@ -43,7 +43,7 @@ def example_of(schema: dict[str, Any], schemas: dict[str, Any], name: str = "") 
         return example_of(schemas[schema["$ref"].rsplit("/", 1)[1]], schemas, name)
     for wrapper in ("allOf", "oneOf", "anyOf"):
         if wrapper in schema:
-            return example_of(next(one for one in schema[wrapper] if one.get("type") != "null"), schemas, name)
+            return example_of(next(option for option in schema[wrapper] if option.get("type") != "null"), schemas, name)
     if "examples" in schema:
         return schema["examples"][0]
     if "enum" in schema:
@@ -53,7 +53,7 @@ def example_of(schema: dict[str, Any], schemas: dict[str, Any], name: str = "") 
 
 def _of_type(schema: dict[str, Any], schemas: dict[str, Any], name: str) -> Any:
     types = schema.get("type", "object")
-    kind = next(one for one in types if one != "null") if isinstance(types, list) else types
+    kind = next(option for option in types if option != "null") if isinstance(types, list) else types
     if kind == "object":
         return {key: example_of(part, schemas, key) for key, part in schema.get("properties", {}).items()}
     if name in _BY_NAME and isinstance(_BY_NAME[name], _PYTHON[kind]):

@@ -185,12 +185,12 @@ def allowed_addresses(
         Blocked: one of its addresses is not allowed.
     """
     try:
-        found = list((resolve or addresses_of)(host, port))
+        addresses = list((resolve or addresses_of)(host, port))
     except (OSError, UnicodeError):
         raise NameUnknown from None
-    if not all(rules.allow(ipaddress.ip_address(one.partition("%")[0])) for one in found):
+    if not all(rules.allow(ipaddress.ip_address(address.partition("%")[0])) for address in addresses):
         raise Blocked
-    return found
+    return addresses
 
 
 def addresses_of(host: str, port: int) -> list[str]:
@@ -204,11 +204,11 @@ def addresses_of(host: str, port: int) -> list[str]:
 
     def look_up() -> None:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as failure:
             answer.set_exception(failure)
         else:
-            answer.set_result([str(one[4][0]) for one in found])
+            answer.set_result([str(entry[4][0]) for entry in entries])
 
     threading.Thread(target=look_up, daemon=True).start()
     return answer.result(LOOKUP_SECONDS)
@@ -248,17 +248,17 @@ class Resolver(AbstractResolver):
 
     async def resolve(self, host: str, port: int = 0, family: Any = socket.AF_INET) -> list[ResolveResult]:
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._threads, _look_up, host, port, family)
-        if not all(self._rules.allow(ipaddress.ip_address(one["host"].partition("%")[0])) for one in found):
-            raise Blocked(f"an address of the name is refused, of {len(found)}")
-        return found
+        results = await loop.run_in_executor(self._threads, _look_up, host, port, family)
+        if not all(self._rules.allow(ipaddress.ip_address(result["host"].partition("%")[0])) for result in results):
+            raise Blocked(f"an address of the name is refused, of {len(results)}")
+        return results
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _look_up(host: str, port: int, family: Any) -> list[ResolveResult]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, family=family, flags=socket.AI_ADDRCONFIG)
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, family=family, flags=socket.AI_ADDRCONFIG)
     return [
         ResolveResult(
             hostname=host,
@@ -268,5 +268,5 @@ def _look_up(host: str, port: int, family: Any) -> list[ResolveResult]:
             proto=protocol,
             flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
         )
-        for kind, _, protocol, _, address in found
+        for kind, _, protocol, _, address in entries
     ]

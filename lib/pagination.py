@@ -79,17 +79,17 @@ def order_by(sort: str) -> Order:
 
 def rows_after(rows: Rows, order: Order, place: Sequence[Any]) -> Rows:
     """Filter to rows after the row whose keys are `place`."""
-    behind, same = Q(), Q()
+    after, equal = Q(), Q()
     for key, value in zip(order, place, strict=True):
         if value is not None:
-            later = Q(**{f"{key.column}__{'lt' if key.down else 'gt'}": value})
+            beyond = Q(**{f"{key.column}__{'lt' if key.down else 'gt'}": value})
             if key.nullable:
-                later |= Q(**{f"{key.column}__isnull": True})
-            behind |= same & later
-        same &= Q(**{f"{key.column}__isnull": True}) if value is None else Q(**{key.column: value})
+                beyond |= Q(**{f"{key.column}__isnull": True})
+            after |= equal & beyond
+        equal &= Q(**{f"{key.column}__isnull": True}) if value is None else Q(**{key.column: value})
     if not order[0].nullable:  # implied by the rest; lets an index find the start
         rows = rows.filter(**{f"{order[0].column}__{'lte' if order[0].down else 'gte'}": place[0]})
-    return rows.filter(behind)
+    return rows.filter(after)
 
 
 def _ordering(key: Key) -> OrderBy:
@@ -142,11 +142,11 @@ def paginate(
     total = rows.order_by()[: TOTAL_CAP + 1].count() if query.get("include_total") else None
     if cursor := query.get("cursor"):
         rows = rows_after(rows, order, open_cursor(cursor, bound=bound, parts=2))
-    found = list(rows.order_by(*map(_ordering, order))[: limit + 1])
-    shown = found[:limit]
-    more = len(found) > limit
-    next_cursor = seal_cursor([getattr(shown[-1], key.column) for key in order], bound=bound) if more else None
-    return Page(rows=shown, limit=limit, has_more=more, next_cursor=next_cursor, total=total)
+    fetched = list(rows.order_by(*map(_ordering, order))[: limit + 1])
+    page_rows = fetched[:limit]
+    more = len(fetched) > limit
+    next_cursor = seal_cursor([getattr(page_rows[-1], key.column) for key in order], bound=bound) if more else None
+    return Page(rows=page_rows, limit=limit, has_more=more, next_cursor=next_cursor, total=total)
 
 
 def _binding(model: type[Model], sort: str, query: Mapping[str, Any], by: Principal) -> bytes:
@@ -158,7 +158,7 @@ def _binding(model: type[Model], sort: str, query: Mapping[str, Any], by: Princi
 def reach(by: Principal) -> list[Any]:
     """Return the values of a principal that determine which rows are visible."""
     scopes = (by.facility_ids, by.provider_ids)
-    return [None if ids is None else sorted(str(one) for one in ids) for ids in scopes] + [int(by.phi)]
+    return [None if ids is None else sorted(str(scope_id) for scope_id in ids) for ids in scopes] + [int(by.phi)]
 
 
 def digest_of(value: Any) -> bytes:
@@ -214,12 +214,14 @@ def open_cursor(cursor: str, *, bound: bytes, parts: int) -> list[Any]:
         sealed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         if _text_of(sealed) != cursor:  # base64 ignores some bits of the last character
             raise CursorInvalid
-        held = orjson.loads(_cipher(settings.CURSOR_KEY).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], bound))
+        tagged_parts = orjson.loads(
+            _cipher(settings.CURSOR_KEY).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], bound)
+        )
     except (binascii.Error, InvalidTag, ValueError):
         raise CursorInvalid from None
-    if len(held) != parts:
+    if len(tagged_parts) != parts:
         raise CursorInvalid
-    return [_untagged(part) for part in held]
+    return [_untagged(part) for part in tagged_parts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +240,8 @@ def page_by_keys(rows: QuerySet[Row], order: Order, after: str, *, size: int) ->
     place = _read(after, order)
     if place is not None:
         rows = rows_after(rows, order, place)
-    found = list(rows.order_by(*map(_ordering, order))[: size + 1])
-    return KeyPage(found[:size], _spelled(found[size - 1], order) if len(found) > size else "")
+    fetched = list(rows.order_by(*map(_ordering, order))[: size + 1])
+    return KeyPage(fetched[:size], _spelled(fetched[size - 1], order) if len(fetched) > size else "")
 
 
 def newest_first(rows: QuerySet[Row], before: str, *, size: int = CONSOLE_SIZE) -> KeyPage[Row]:

@@ -25,7 +25,7 @@ def write(html: str, *, style: Path) -> bytes:
     except OSError as error:
         raise PangoMissing from error
     document = HTML(string=html, url_fetcher=_nothing)
-    styles = [CSS(filename=str(one)) for one in (BASE_STYLE, style)]
+    styles = [CSS(filename=str(path)) for path in (BASE_STYLE, style)]
     written: bytes = document.write_pdf(stylesheets=styles, pdf_variant=_VARIANT)
     return written
 

@@ -11,9 +11,9 @@ _on: ContextVar[bool] = ContextVar("initials_alone", default=False)
 
 
 @contextmanager
-def initials_alone(wanted: bool) -> Iterator[None]:
+def initials_alone(enabled: bool) -> Iterator[None]:
     """Set privacy mode for this thread or task in the block."""
-    before = _on.set(wanted)
+    before = _on.set(enabled)
     try:
         yield
     finally:
@@ -26,4 +26,4 @@ def shows_initials() -> bool:
 
 def initial(name: str) -> str:
     """Return the initial of a name: `W.` for Wilson; "" for a name without letters."""
-    return next((f"{one.upper()}." for one in name if one.isalnum()), "")
+    return next((f"{character.upper()}." for character in name if character.isalnum()), "")

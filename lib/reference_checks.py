@@ -40,20 +40,20 @@ def visible_riders(ids: Collection[UUID], by: Principal) -> set[UUID]:
     return _visible(checks.visible_riders, ids, by)
 
 
-def require_drivers(ids: Sequence[UUID], *, field: str, held: Collection[UUID] = (), by: Principal) -> None:
-    """Refuse ids under `field` that are not drivers in the caller's data scope; ids that are `held` already may stay.
+def require_drivers(ids: Sequence[UUID], *, field: str, stored: Collection[UUID] = (), by: Principal) -> None:
+    """Refuse ids under `field` that are not drivers in the caller's data scope; `stored` ids may stay.
 
     At most one query.
 
     Raises:
         FieldRefused: names the position of each refused id.  Missing and out of scope look the same.
     """
-    _require(_("driver"), visible_drivers, ids, field=field, held=held, by=by)
+    _require(_("driver"), visible_drivers, ids, field=field, stored=stored, by=by)
 
 
-def require_riders(ids: Sequence[UUID], *, field: str, held: Collection[UUID] = (), by: Principal) -> None:
+def require_riders(ids: Sequence[UUID], *, field: str, stored: Collection[UUID] = (), by: Principal) -> None:
     """Refuse ids that are not riders in the caller's data scope; see `require_drivers`."""
-    _require(_("rider"), visible_riders, ids, field=field, held=held, by=by)
+    _require(_("rider"), visible_riders, ids, field=field, stored=stored, by=by)
 
 
 def _visible(find: FindVisible | None, ids: Collection[UUID], by: Principal) -> set[UUID]:
@@ -70,10 +70,10 @@ def _require(
     ids: Sequence[UUID],
     *,
     field: str,
-    held: Collection[UUID],
+    stored: Collection[UUID],
     by: Principal,
 ) -> None:
-    new = {pk for pk in ids if pk not in held}
+    new = {pk for pk in ids if pk not in stored}
     missing = new - visible(new, by)
     if missing:
         message = Message(_("There is no such %(record)s."), {"record": kind})

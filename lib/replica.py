@@ -49,8 +49,8 @@ def as_of(using: str) -> datetime | None:
     """Return the time up to which a database has all changes; None if it is unknown.  One query."""
     with connections[using].cursor() as cursor:
         cursor.execute(_AS_OF)
-        found: datetime | None = cursor.fetchone()[0]
-        return found
+        replayed_at: datetime | None = cursor.fetchone()[0]
+        return replayed_at
 
 
 class Router:

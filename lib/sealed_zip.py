@@ -38,9 +38,9 @@ def read(data: bytes, passphrase: str) -> dict[str, bytes]:
         NotOpened: the passphrase is wrong, or the file is not valid.
     """
     try:
-        with pyzipper.AESZipFile(BytesIO(data)) as found:
-            if not all(one.flag_bits & 1 for one in found.infolist()):
+        with pyzipper.AESZipFile(BytesIO(data)) as archive:
+            if not all(entry.flag_bits & 1 for entry in archive.infolist()):
                 raise NotOpened
-            return {one.filename: found.read(one, pwd=passphrase.encode()) for one in found.infolist()}
+            return {entry.filename: archive.read(entry, pwd=passphrase.encode()) for entry in archive.infolist()}
     except (pyzipper.BadZipFile, struct.error, zlib.error, RuntimeError, NotImplementedError, ValueError) as error:
         raise NotOpened from error

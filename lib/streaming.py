@@ -21,8 +21,8 @@ def stream_response(
 ) -> StreamingHttpResponse:
     """Stream chunks, which may use a database connection until the last one; an exception aborts the response."""
     content = _threaded(pieces) if isinstance(request, ASGIRequest) else pieces
-    beside = {"X-Accel-Buffering": "no"}  # nginx would buffer it
-    return StreamingHttpResponse(content, content_type=content_type, headers=beside | headers)
+    defaults = {"X-Accel-Buffering": "no"}  # nginx would buffer it
+    return StreamingHttpResponse(content, content_type=content_type, headers=defaults | headers)
 
 
 async def _threaded(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -32,13 +32,13 @@ def parse(text: str) -> time | timedelta:
     Raises:
         InvalidTime: it is neither; `24:00` is invalid, because it could mean either of two days.
     """
-    said = " ".join(text.lower().split())
-    if said in _WORDS:
-        return _WORDS[said]
-    if ahead := _FROM_NOW.fullmatch(said):
+    normalized = " ".join(text.lower().split())
+    if normalized in _WORDS:
+        return _WORDS[normalized]
+    if ahead := _FROM_NOW.fullmatch(normalized):
         hours, minutes, plain = ahead.groups()
         return timedelta(hours=int(hours or 0), minutes=int(minutes or plain))
-    if (clock := _CLOCK.fullmatch(said)) is None:
+    if (clock := _CLOCK.fullmatch(normalized)) is None:
         raise InvalidTime
     hour, minute, half = int(clock[1]), int(clock[2] or 0), clock[3]
     if half and not 1 <= hour <= 12:
@@ -55,6 +55,6 @@ def instants(day: date, clock: time, zone: str) -> tuple[datetime, ...]:
 
     None in the hour that is skipped in spring, two in the hour that is repeated in autumn, else one.
     """
-    wall, there = datetime.combine(day, clock), ZoneInfo(zone)
-    tried = {wall.replace(tzinfo=there, fold=fold).astimezone(UTC) for fold in (0, 1)}
-    return tuple(sorted(at for at in tried if at.astimezone(there).replace(tzinfo=None, fold=0) == wall))
+    wall, zone_info = datetime.combine(day, clock), ZoneInfo(zone)
+    tried = {wall.replace(tzinfo=zone_info, fold=fold).astimezone(UTC) for fold in (0, 1)}
+    return tuple(sorted(at for at in tried if at.astimezone(zone_info).replace(tzinfo=None, fold=0) == wall))

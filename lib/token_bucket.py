@@ -64,10 +64,10 @@ def _take(policy: Policy, owner: str, amount: float) -> Balance:
     cache, key, now = caches["throttles"], f"bucket:{policy.name}:{owner}", time.time()
     rate = policy.per_minute / 60
     with _lock:
-        held, since = cache.get(key, (float(policy.burst), now))
-        held = min(policy.burst, held + max(0.0, now - since) * rate)
-        allowed = held >= amount
+        tokens, since = cache.get(key, (float(policy.burst), now))
+        tokens = min(policy.burst, tokens + max(0.0, now - since) * rate)
+        allowed = tokens >= amount
         if allowed:
-            held = min(policy.burst, held - amount)
-        cache.set(key, (held, now), timeout=math.ceil(policy.burst / rate) + 60)
-    return Balance(policy, allowed, int(held), 0.0 if allowed else (amount - held) / rate)
+            tokens = min(policy.burst, tokens - amount)
+        cache.set(key, (tokens, now), timeout=math.ceil(policy.burst / rate) + 60)
+    return Balance(policy, allowed, int(tokens), 0.0 if allowed else (amount - tokens) / rate)

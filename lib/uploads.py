@@ -30,10 +30,10 @@ class InMemory(FileUploadHandler):
             self._kept.write(raw_data)
 
     def file_complete(self, file_size: int) -> UploadedFile[Any]:
-        kept = self._kept if self._room >= 0 else BytesIO()
-        kept.seek(0)
+        content = self._kept if self._room >= 0 else BytesIO()
+        content.seek(0)
         return InMemoryUploadedFile(
-            file=kept,
+            file=content,
             field_name=self.field_name,
             name=self.file_name,
             content_type=self.content_type,

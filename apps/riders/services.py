@@ -269,7 +269,7 @@ def _columns(rider: Rider, draft: Mapping[str, Any], *, by: Principal) -> dict[s
         ]
     for name in _DRIVERS:
         if columns.get(name):
-            require_drivers(columns[name], field=_wire(name), held=getattr(rider, name), by=by)
+            require_drivers(columns[name], field=_wire(name), stored=getattr(rider, name), by=by)
     if "phones" in columns:
         columns["phones"] = normal_phones(columns["phones"])
     if "caregivers" in columns:

@@ -25,8 +25,8 @@ def settle_length(request: HttpRequest) -> None:
     environ = getattr(request, "environ", None)  # of WSGI; under ASGI the request itself holds the whole body
     if environ is not None and not environ.get("wsgi.input_terminated"):
         raise MalformedBody(_("The body needs a Content-Length."))
-    held: Any = request  # `_stream` is where HttpRequest.read looks, and marks nothing as read
-    source = held._stream if environ is None else environ["wsgi.input"]
+    raw_request: Any = request  # `_stream` is where HttpRequest.read looks, and marks nothing as read
+    source = raw_request._stream if environ is None else environ["wsgi.input"]
     body = source.read(settings.API_MAX_BULK_BODY_BYTES + 1)
-    held._stream = io.BytesIO(body)
+    raw_request._stream = io.BytesIO(body)
     request.META["CONTENT_LENGTH"] = str(len(body))

@@ -25,16 +25,16 @@ class Gone(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
-    """Deprecated from one day on, and gone from another, which is 24 months later or more; both begin at 00:00 UTC."""
+    """First days, from 00:00 UTC, of the deprecation and of the sunset, which is at least 24 months later."""
 
     deprecated: dt.date
-    gone: dt.date
+    sunset: dt.date
 
     def headers(self) -> dict[str, str]:
         """Write `Deprecation`, `Sunset` and where to read on."""
         return {
             "Deprecation": f"@{_start_of(self.deprecated)}",
-            "Sunset": http_date(_start_of(self.gone)),
+            "Sunset": http_date(_start_of(self.sunset)),
             "Link": DOCS,
         }
 
@@ -45,11 +45,15 @@ def headers_of(retirements: Iterable[Deprecation | None], *, at: dt.datetime) ->
     Raises:
         Gone: one of them has ended.
     """
-    due = [one for one in retirements if one is not None and at.timestamp() >= _start_of(one.deprecated)]
+    due = [
+        deprecation
+        for deprecation in retirements
+        if deprecation is not None and at.timestamp() >= _start_of(deprecation.deprecated)
+    ]
     if not due:
         return {}
-    first = min(due, key=lambda one: one.gone)
-    if at.timestamp() >= _start_of(first.gone):
+    first = min(due, key=lambda deprecation: deprecation.sunset)
+    if at.timestamp() >= _start_of(first.sunset):
         raise Gone
     return first.headers()
 

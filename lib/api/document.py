@@ -49,8 +49,8 @@ def document() -> dict[str, Any]:
     In English, whoever is the first to ask.
     """
     with override(ENGLISH):
-        made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # untyped library
-    return made
+        schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # untyped library
+    return schema
 
 
 class ReferenceView(SpectacularSwaggerSplitView):

@@ -45,7 +45,7 @@ def loads(body: bytes) -> Any:
     except orjson.JSONDecodeError:
         raise MalformedBody(_("The body is not valid JSON in UTF-8.")) from None
     keys = _inspect(document, 1)
-    if keys != sum(1 for found in _STRING.finditer(body) if found.group(1)):
+    if keys != sum(1 for match in _STRING.finditer(body) if match.group(1)):
         raise MalformedBody(_("The body repeats a key of an object."))
     return document
 
@@ -68,7 +68,7 @@ def _inspect(value: Any, depth: int) -> int:
     return len(value) + sum(_inspect(item, depth + 1) for item in value.values())
 
 
-def _other(value: Any) -> Any:
+def _default(value: Any) -> Any:
     if isinstance(value, Decimal):
         return float(value)  # decimals are JSON numbers by contract
     if isinstance(value, Promise):
@@ -80,12 +80,12 @@ def _other(value: Any) -> Any:
 
 def dumps(value: Any) -> bytes:
     """Render a document; aware instants become UTC with `Z`, decimals numbers."""
-    return orjson.dumps(value, default=_other, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
+    return orjson.dumps(value, default=_default, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
 
 
 def canonical(value: Any) -> bytes:
     """Render with sorted keys: equal documents give equal bytes, whatever their spacing and order."""
-    return orjson.dumps(value, default=_other, option=orjson.OPT_UTC_Z | orjson.OPT_SORT_KEYS)
+    return orjson.dumps(value, default=_default, option=orjson.OPT_UTC_Z | orjson.OPT_SORT_KEYS)
 
 
 class JsonParser(BaseParser):

@@ -52,9 +52,9 @@ def parse(query: type[Query], parameters: QueryDict) -> dict[str, Any]:
     if cursor is None or not _CURSOR.fullmatch(cursor) or len(parameters.getlist("cursor")) > 1:
         return dict(_parsed(query, parameters.urlencode()))
     # Cursors never repeat; without theirs, the queries of one list do.
-    others = parameters.copy()
-    others["cursor"] = "x"
-    parsed = _parsed(query, others.urlencode())
+    uniform = parameters.copy()
+    uniform["cursor"] = "x"
+    parsed = _parsed(query, uniform.urlencode())
     return {**parsed, "cursor": cursor} if "cursor" in parsed else dict(parsed)
 
 

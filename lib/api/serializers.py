@@ -105,10 +105,10 @@ def read(shape: type["In"], data: Any, *, partial: bool = False, context: Mappin
         return dict(reader.run_validation(data))
 
 
-def show(shape: type[serializers.BaseSerializer[Any]], shown: Any, *, context: Mapping[str, Any]) -> Any:
+def show(shape: type[serializers.BaseSerializer[Any]], record: Any, *, context: Mapping[str, Any]) -> Any:
     """Show one record by its shape, as JSON can hold it."""
     with _instances.lend(shape, context) as writer:
-        return writer.to_representation(shown)
+        return writer.to_representation(record)
 
 
 class In(_BuiltOnce, serializers.Serializer[Any]):
@@ -173,11 +173,11 @@ class Out(_BuiltOnce, serializers.ModelSerializer[Any]):
         return [(name, _reader(field), field.to_representation) for name, field in self.fields.items()]
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        shown: dict[str, Any] = {}
+        data: dict[str, Any] = {}
         for name, read_value, show_value in self._columns:
             value = read_value(instance)
-            shown[name] = None if value is None else show_value(value)
-        return shown
+            data[name] = None if value is None else show_value(value)
+        return data
 
     serializer_field_mapping: ClassVar[dict[Any, Any]] = serializers.ModelSerializer.serializer_field_mapping | {
         models.DateTimeField: fields.Instant,

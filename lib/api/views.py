@@ -214,14 +214,14 @@ class ApiViewSet(GenericViewSet[Any]):
             return None
         if header.strip() == "*":
             return None
-        found = _ETAG.fullmatch(header.strip())
-        if found is None:
+        match = _ETAG.fullmatch(header.strip())
+        if match is None:
             raise InvalidInput("If-Match", _('%(field)s must be the ETag of the record, such as "7".'))
-        return int(found.group(1))
+        return int(match.group(1))
 
     def answer(
         self,
-        shown: Any,
+        record: Any,
         *,
         version: int | None = None,
         settled: bool = True,
@@ -238,7 +238,7 @@ class ApiViewSet(GenericViewSet[Any]):
         if etag and settled and self.request.method in ("GET", "HEAD") and self._holds(etag["ETag"]):
             return Response(status=304, headers=etag)
         shape = self.answers.get(self.action)
-        body = None if shape is None else serializers.show(shape, shown, context=self.get_serializer_context())
+        body = None if shape is None else serializers.show(shape, record, context=self.get_serializer_context())
         return Response(body, status=202 if goes_on else self.status, headers={**etag, **(headers or {})})
 
     @property
@@ -249,8 +249,8 @@ class ApiViewSet(GenericViewSet[Any]):
 
     def _holds(self, etag: str) -> bool:
         """Whether the caller's copies (If-None-Match, compared weakly: RFC 9110, 13.1.2) include this one."""
-        held = [one.strip().removeprefix("W/") for one in self.request.headers.get("If-None-Match", "").split(",")]
-        return etag in held or "*" in held
+        etags = [entry.strip().removeprefix("W/") for entry in self.request.headers.get("If-None-Match", "").split(",")]
+        return etag in etags or "*" in etags
 
     def page(self, rows: QuerySet[Any], *, sort: str = "-created_at") -> Page[Any]:
         """Cut the page that the query asks for; see `paginate`."""

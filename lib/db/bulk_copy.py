@@ -28,10 +28,10 @@ def copy_rows(model: type[models.Model], rows: Iterable[Row]) -> int:
     Raises:
         ValueError: a row has a column that the model does not have.
     """
-    given = list(rows)
-    if not given:
+    row_list = list(rows)
+    if not row_list:
         return 0
-    named = {name for row in given for name in row}
+    named = {name for row in row_list for name in row}
     fields = model._meta.concrete_fields
     if unknown := named - {field.attname for field in fields}:
         raise ValueError(f"{model.__name__} has no column {sorted(unknown)}.")
@@ -42,9 +42,9 @@ def copy_rows(model: type[models.Model], rows: Iterable[Row]) -> int:
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(model._meta.db_table), names)
     end = "".join(f"\t{column.default}" for column in defaults) + "\n"
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for start in range(0, len(given), PIECE):  # the server reads one chunk while the next is written
-            copy.write("".join([_line(row, columns) + end for row in given[start : start + PIECE]]))
-    return len(given)
+        for start in range(0, len(row_list), PIECE):  # the server reads one chunk while the next is written
+            copy.write("".join([_line(row, columns) + end for row in row_list[start : start + PIECE]]))
+    return len(row_list)
 
 
 def _line(row: Row, columns: list["_Column"]) -> str:

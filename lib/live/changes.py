@@ -25,11 +25,11 @@ def read(payload: str) -> list[Change] | None:
     Every role that may connect can send on a channel, so invalid messages are possible.
     """
     try:
-        return [Change(*told) for told in json.loads(payload)["changes"]]
+        return [Change(*fields) for fields in json.loads(payload)["changes"]]
     except (ValueError, TypeError, KeyError):
         return None
 
 
 def as_json(changes: Iterable[Change]) -> list[dict[str, Any]]:
     """Return the changes as the browser gets them: the records, and the types of their events."""
-    return [{"subject": one.subject, "id": one.id, "type": one.type} for one in changes]
+    return [{"subject": change.subject, "id": change.id, "type": change.type} for change in changes]

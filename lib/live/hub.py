@@ -32,7 +32,7 @@ KEEPALIVE: Final = {
     "keepalives_count": 3,
     "connect_timeout": 5,
 }
-_NOT_FOR_A_SESSION_OF_OUR_OWN: Final = ("cursor_factory", "context", "prepare_threshold")
+_DJANGO_ONLY_PARAMS: Final = ("cursor_factory", "context", "prepare_threshold")
 
 _log = logging.getLogger(__name__)
 Sees = Callable[[Change], bool]
@@ -41,8 +41,8 @@ Sees = Callable[[Change], bool]
 class Signal(Enum):
     """Messages to a reader besides changes."""
 
-    RESYNC = "look at everything again"
-    OVER = "nothing follows: connect anew, and look at everything again"
+    RESYNC = "reload everything"
+    END = "the stream ends: reconnect, and reload everything"
 
 
 Message = list[Change] | Signal
@@ -54,33 +54,33 @@ class Inbox:
     def __init__(self, sees: Sees) -> None:
         self._sees = sees
         self._waiting: deque[Message] = deque()
-        self._rung = asyncio.Event()
+        self._arrived = asyncio.Event()
 
-    def tell(self, heard: list[Change] | None) -> None:
-        message: Message = Signal.RESYNC if heard is None else [one for one in heard if self._sees(one)]
+    def put(self, changes: list[Change] | None) -> None:
+        message: Message = Signal.RESYNC if changes is None else [change for change in changes if self._sees(change)]
         if not message:
             return
         if len(self._waiting) == MOST_WAITING:
             self.end()
             return
         self._waiting.append(message)
-        self._rung.set()
+        self._arrived.set()
 
     def end(self) -> None:
         """Discard unread messages and end the stream: a reader that reconnects reloads everything."""
         self._waiting.clear()
-        self._waiting.append(Signal.OVER)
-        self._rung.set()
+        self._waiting.append(Signal.END)
+        self._arrived.set()
 
     async def take(self, *, seconds: float) -> Message | None:
         """Wait for the next message; None if there is none within `seconds`."""
         if not self._waiting:
-            self._rung.clear()
-            bell = asyncio.get_running_loop().call_later(seconds, self._rung.set)
+            self._arrived.clear()
+            timer = asyncio.get_running_loop().call_later(seconds, self._arrived.set)
             try:
-                await self._rung.wait()
+                await self._arrived.wait()
             finally:
-                bell.cancel()
+                timer.cancel()
         return self._waiting.popleft() if self._waiting else None
 
 
@@ -89,14 +89,14 @@ class Hub:
 
     def __init__(self) -> None:
         self._inboxes: set[Inbox] = set()
-        self._hears = asyncio.Event()
+        self._listening = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
     def inbox(self, sees: Sees) -> Iterator[Inbox]:
         """Return an inbox that collects messages for a reader until the block ends."""
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._listen_for_ever())
+            self._task = asyncio.create_task(self._listen_forever())
         inbox = Inbox(sees)
         self._inboxes.add(inbox)
         try:
@@ -104,35 +104,35 @@ class Hub:
         finally:
             self._inboxes.discard(inbox)
 
-    async def hears(self, *, seconds: float) -> bool:
+    async def is_listening(self, *, seconds: float) -> bool:
         """Wait until the connection listens, after which no change is missed; False if that takes longer."""
-        waiting = asyncio.ensure_future(self._hears.wait())
+        waiting = asyncio.ensure_future(self._listening.wait())
         await asyncio.wait({waiting}, timeout=seconds)
         waiting.cancel()
-        return self._hears.is_set()
+        return self._listening.is_set()
 
-    async def _listen_for_ever(self) -> None:
+    async def _listen_forever(self) -> None:
         pause = FIRST_PAUSE
         while True:
             try:
                 async with await _connect() as session:
                     await session.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
-                    self._hears.set()
+                    self._listening.set()
                     pause = FIRST_PAUSE
                     async for notice in session.notifies():
-                        self._hand_on(read(notice.payload))
+                        self._distribute(read(notice.payload))
             except psycopg.Error as error:
                 _log.warning("live updates are not heard", extra={"sqlstate": error.sqlstate})
             finally:
-                self._hears.clear()
+                self._listening.clear()
                 for inbox in self._inboxes:
                     inbox.end()
             await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # processes reconnect one by one
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _hand_on(self, heard: list[Change] | None) -> None:
+    def _distribute(self, changes: list[Change] | None) -> None:
         for inbox in self._inboxes:
-            inbox.tell(heard)
+            inbox.put(changes)
 
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
@@ -141,15 +141,15 @@ _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
 def hub() -> Hub:
     """Return the hub of the running event loop, of which a server process has one."""
     loop = asyncio.get_running_loop()
-    found = _hubs.get(loop)
-    if found is None:
-        found = _hubs[loop] = Hub()
-    return found
+    loop_hub = _hubs.get(loop)
+    if loop_hub is None:
+        loop_hub = _hubs[loop] = Hub()
+    return loop_hub
 
 
 async def _connect() -> psycopg.AsyncConnection[Any]:
-    known: dict[str, Any] = connections["default"].get_connection_params()
-    for name in _NOT_FOR_A_SESSION_OF_OUR_OWN:
-        known.pop(name)
-    named = known | KEEPALIVE | {"application_name": "carelane live"}
-    return await psycopg.AsyncConnection.connect(**named, autocommit=True)
+    params: dict[str, Any] = connections["default"].get_connection_params()
+    for name in _DJANGO_ONLY_PARAMS:
+        params.pop(name)
+    own_params = params | KEEPALIVE | {"application_name": "carelane live"}
+    return await psycopg.AsyncConnection.connect(**own_params, autocommit=True)

@@ -51,7 +51,7 @@ async def _sent(sees: Sees, is_current: Callable[[], bool]) -> AsyncIterator[byt
     await sync_to_async(connections.close_all)()
     yield _RETRY
     with hub().inbox(sees) as inbox:
-        if not await hub().hears(seconds=PATIENCE_SECONDS):
+        if not await hub().is_listening(seconds=PATIENCE_SECONDS):
             return
         yield _clock("ready")
         async for message in _messages(inbox, is_current):
@@ -63,7 +63,7 @@ async def _messages(inbox: Inbox, is_current: Callable[[], bool]) -> AsyncIterat
     due = loop.time() + random.uniform(*ALIVE_SECONDS)  # noqa: S311  # no secret
     while True:
         message = await inbox.take(seconds=max(0, due - loop.time()))
-        if message is Signal.OVER:
+        if message is Signal.END:
             return
         if message is Signal.RESYNC:
             yield _RESYNC

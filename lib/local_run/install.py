@@ -23,8 +23,8 @@ _PINNED = ("--require-hashes", "--no-deps")
 def main(names: list[str]) -> None:
     """Install requirements/<name>.txt for each of `names`, unless they are installed already."""
     stamp = VENV / ".installed"
-    wanted = _fingerprint(names)
-    if _works() and stamp.is_file() and wanted in stamp.read_text().split():
+    fingerprint = _fingerprint(names)
+    if _works() and stamp.is_file() and fingerprint in stamp.read_text().split():
         return
     if not os.access(ROOT, os.W_OK):
         sys.exit(f"Cannot write to {ROOT}; clone it to a folder of your own.")

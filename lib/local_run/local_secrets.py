@@ -18,14 +18,14 @@ MADE: Final[Mapping[str, Callable[[], str]]] = {
 
 def load(path: Path) -> tuple[bool, dict[str, str]]:
     """Return the secrets in `path`, generating missing ones; the first value is whether any was missing."""
-    found: dict[str, str] = {}
+    stored: dict[str, str] = {}
     if path.exists():
         pairs = (line.split("=", 1) for line in path.read_text().splitlines() if "=" in line)
-        found = {name: value for name, value in pairs if name in MADE}
-    missing = {name: make() for name, make in MADE.items() if not found.get(name)}
+        stored = {name: value for name, value in pairs if name in MADE}
+    missing = {name: make() for name, make in MADE.items() if not stored.get(name)}
     if missing:
-        _write(path, found | missing)
-    return bool(missing), found | missing
+        _write(path, stored | missing)
+    return bool(missing), stored | missing
 
 
 def _write(path: Path, values: Mapping[str, str]) -> None:

@@ -234,13 +234,13 @@ def _prepare(environment: dict[str, str]) -> dict[str, Any]:
         command += ["--demo", str(facts)]
     if _run(command, environment):
         raise Refused("The database is not ready; the lines above say why.")
-    found: dict[str, Any] = {}
+    demo: dict[str, Any] = {}
     if facts.exists():
-        found = json.loads(facts.read_text())
+        demo = json.loads(facts.read_text())
         facts.unlink()
-        told = {"url": environment["BASE_URL"], "token": found["token"], "signIns": found["signIns"]}
-        (VAR / "demo.json").write_text(json.dumps(told, indent=2) + "\n")
-    return found
+        page_facts = {"url": environment["BASE_URL"], "token": demo["token"], "signIns": demo["signIns"]}
+        (VAR / "demo.json").write_text(json.dumps(page_facts, indent=2) + "\n")
+    return demo
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
@@ -329,15 +329,15 @@ def _summary(url: str, facts: dict[str, Any], seconds: float) -> list[str]:
 
 def _stop_leftovers() -> None:
     """End processes of this checkout that are no longer watched.  Call it only under the lock."""
-    found = []
+    leftovers = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if process.pid != os.getpid() and process.environ().get(MARK) == str(VAR):
-                found.append(process)
-    for process in found:
+                leftovers.append(process)
+    for process in leftovers:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.terminate()
-    _, alive = psutil.wait_procs(found, timeout=10)
+    _, alive = psutil.wait_procs(leftovers, timeout=10)
     for process in alive:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()

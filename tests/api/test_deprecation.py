@@ -13,7 +13,7 @@ from tests.factories import NOW, PayerFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.api.sample")]
 VERSION = "2026-11-20"
-ENDS = Deprecation(deprecated=dt.date(2026, 11, 20), gone=dt.date(2028, 11, 20))
+ENDS = Deprecation(deprecated=dt.date(2026, 11, 20), sunset=dt.date(2028, 11, 20))
 HEADERS = {
     "Deprecation": "@1795132800",
     "Sunset": "Mon, 20 Nov 2028 00:00:00 GMT",
@@ -86,8 +86,8 @@ def test_page_that_has_a_next_one_keeps_its_link(api: TokenClient) -> None:
 
 
 def test_of_two_ends_the_nearer_counts() -> None:
-    later = Deprecation(deprecated=dt.date(2026, 1, 1), gone=dt.date(2030, 1, 1))
-    announced = Deprecation(deprecated=dt.date(2027, 1, 1), gone=dt.date(2027, 1, 2))
+    later = Deprecation(deprecated=dt.date(2026, 1, 1), sunset=dt.date(2030, 1, 1))
+    announced = Deprecation(deprecated=dt.date(2027, 1, 1), sunset=dt.date(2027, 1, 2))
 
     assert headers_of([later, ENDS, None, announced], at=NOW) == HEADERS
     assert headers_of([announced, None], at=NOW) == {}

@@ -237,13 +237,13 @@ def test_reader_who_falls_behind_begins_anew(transactional_db: None) -> None:
     async def run() -> list[Any]:
         inbox = Inbox(lambda one: True)
         for _ in range(hubs.MOST_WAITING):
-            inbox.tell([change])
+            inbox.put([change])
         kept = await inbox.take(seconds=0)
-        inbox.tell([change])
-        inbox.tell([change])
+        inbox.put([change])
+        inbox.put([change])
         return [kept, await inbox.take(seconds=0), await inbox.take(seconds=0)]
 
-    assert asyncio.run(run()) == [[change], Signal.OVER, None]
+    assert asyncio.run(run()) == [[change], Signal.END, None]
 
 
 def test_readers_of_a_process_share_one_connection(transactional_db: None) -> None:
@@ -251,9 +251,9 @@ def test_readers_of_a_process_share_one_connection(transactional_db: None) -> No
         before = await sync_to_async(_listeners)()  # those of other tests are still closing
         hub = hubs.hub()
         with hub.inbox(lambda one: True), hub.inbox(lambda one: True):
-            assert await hub.hears(seconds=SECONDS)
+            assert await hub.is_listening(seconds=SECONDS)
         with hub.inbox(lambda one: True):
-            assert await hub.hears(seconds=SECONDS)
+            assert await hub.is_listening(seconds=SECONDS)
             return await sync_to_async(_listeners)() - before
 
     assert len(async_to_sync(run)()) == 1
@@ -274,7 +274,7 @@ def test_hub_whose_task_has_ended_begins_another(transactional_db: None) -> None
         hub._task.cancel()
         await asyncio.gather(hub._task, return_exceptions=True)
         with hub.inbox(lambda one: True):
-            return await hub.hears(seconds=SECONDS)
+            return await hub.is_listening(seconds=SECONDS)
 
     assert asyncio.run(run()) is True
 

@@ -88,7 +88,7 @@ def amend(
         raise StaleVersion(driver.version)
     if "excluded_rider_ids" in changes:
         excluded = changes["excluded_rider_ids"]
-        require_riders(excluded, field=_EXCLUDED, held=driver.excluded_rider_ids, by=by)
+        require_riders(excluded, field=_EXCLUDED, stored=driver.excluded_rider_ids, by=by)
         changes = {**changes, "excluded_rider_ids": _with_unknown(excluded, driver, by)}
     columns = [key for key in changes if key in PLAIN and getattr(driver, key) != changes[key]]
     for key in columns:
