@@ -28,7 +28,7 @@ STATUSES: Final[Mapping[str, Text]] = {
     RideStatus.SCHEDULED: gettext_lazy("Unassigned"),
     RideStatus.ASSIGNED: gettext_lazy("Assigned"),
     RideStatus.EN_ROUTE: gettext_lazy("En route"),
-    RideStatus.ARRIVED: gettext_lazy("At the pickup"),
+    RideStatus.ARRIVED: gettext_lazy("Arrived at pickup"),
     RideStatus.IN_PROGRESS: gettext_lazy("On board"),
     RideStatus.COMPLETED: gettext_lazy("Completed"),
     RideStatus.CANCELLED: gettext_lazy("Cancelled"),

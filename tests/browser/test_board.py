@@ -123,7 +123,7 @@ def test_b5_a_stale_copy_is_told_and_overwrites_nothing(page: Page, day: SeededD
 
     _drop(page, ride, f"#lane-{day.drivers[0].pk}")
 
-    expect(page.locator(".toast.error")).to_contain_text("Somebody has changed this ride meanwhile")
+    expect(page.locator(".toast.error")).to_contain_text("Someone else changed this ride")
     assert faults(page) == []
     assert _driver_of(ride) is None
 
@@ -226,7 +226,7 @@ def test_b3_undo_overwrites_no_later_change(page: Page, day: SeededDay) -> None:
 
     page.locator(".toast-action").click()
 
-    expect(page.locator(".toast.error")).to_contain_text("Somebody has changed this ride meanwhile")
+    expect(page.locator(".toast.error")).to_contain_text("Someone else changed this ride")
     assert _driver_of(ride) == driver.pk
 
 

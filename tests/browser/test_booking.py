@@ -137,7 +137,7 @@ def test_combobox_is_walked_by_arrows_and_left_by_escape(desk: Inspector, hospit
         page.keyboard.press("ArrowDown")
         expect(page.locator("#rider-options")).to_be_visible()
         page.keyboard.type("yx")
-        expect(page.get_by_text("Nobody was found.").first).to_be_visible()
+        expect(page.get_by_text("No riders found.").first).to_be_visible()
         found = faults(page)
         field.fill("")
         page.keyboard.type("gray, c")
@@ -214,7 +214,7 @@ def test_k6_k7_second_ride_of_a_day_is_warned_of_and_booked_once(desk: Inspector
         expect(page.locator(".error-summary")).to_be_focused()
         found += faults(page)
         assert Ride.objects.count() == 1
-        page.get_by_label("Book it beside the other ride").check()
+        page.get_by_label("Book anyway").check()
         page.get_by_role("button", name="Book the ride").click()
         expect(page.get_by_role("status").first).to_contain_text("The ride is booked.")
 
@@ -303,15 +303,15 @@ def test_sheet_is_looked_at_row_by_row_before_it_is_booked(desk: Inspector, grac
         page = context.new_page()
         page.goto(desk.url + BOOK)
         with page.expect_navigation():
-            page.get_by_role("link", name="Book from a sheet").click()
+            page.get_by_role("link", name="Import CSV").click()
         found = faults(page)
         page.get_by_role("textbox", name="Rows").fill(rows)
-        page.get_by_role("button", name="Look at the rows").click()
+        page.get_by_role("button", name="Check rows").click()
         expect(page.locator(".error-summary")).to_be_focused()
         expect(page.get_by_role("cell", name="There is no rider with this id.")).to_be_visible()
         found += faults(page)
         page.get_by_role("textbox", name="Rows").fill(rows.rpartition("\n")[0])
-        page.get_by_role("button", name="Look at the rows").click()
+        page.get_by_role("button", name="Check rows").click()
         expect(page.get_by_role("cell", name="ready")).to_be_visible()
         found += faults(page)
         page.get_by_role("button", name="Book 1 ride").click()
@@ -334,6 +334,6 @@ def test_ride_is_booked_without_script(desk: Inspector, grace: Rider) -> None:
         expect(page.locator("#ahead")).to_contain_text("There by")
         assert "wal" not in page.url
         page.get_by_role("button", name="Book the ride").click()
-        expect(page.get_by_role("status").first).to_contain_text("The ride and the way back are booked.")
+        expect(page.get_by_role("status").first).to_contain_text("The ride and the return trip are booked.")
 
     assert Ride.objects.count() == 2

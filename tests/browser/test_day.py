@@ -152,7 +152,7 @@ def test_day_of_two_facilities_is_filtered_and_printed(inspector_of: InspectorOf
         page.get_by_role("button", name="Show").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("2 facilities")
 
-        page.get_by_role("link", name="For printing").click()
+        page.get_by_role("link", name="Print").click()
         page.evaluate("() => { window.print = () => { window.__printed = true; }; }")
         page.get_by_role("button", name="Print").press("Enter")
         assert page.evaluate("() => window.__printed") is True

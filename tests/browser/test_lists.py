@@ -63,11 +63,11 @@ def test_heads_of_columns_sort_with_and_without_script(inspector_of: InspectorOf
         expect(page.locator("th[aria-sort]")).to_have_text("Severity ↓")
         assert [age.split(" ")[0] for age in _ages(page)] == ["5", "50"]
 
-        page.get_by_role("link", name="Stands for").click()
+        page.get_by_role("link", name="Open for").click()
         page.wait_for_url("**/?sort=-age")
         expect(page.locator("th[aria-sort=descending]")).to_have_text("Stands for ↓")
         assert [age.split(" ")[0] for age in _ages(page)] == ["50", "5"]
-        page.get_by_role("link", name="Stands for").press("Enter")
+        page.get_by_role("link", name="Open for").press("Enter")
         page.wait_for_url("**/?sort=age")
         assert [age.split(" ")[0] for age in _ages(page)] == ["5", "50"]
         if has_script:
@@ -186,7 +186,7 @@ def test_board_of_several_regions_is_narrowed_down_and_stays_so(inspector_of: In
         page.goto(inspector.url + BOARD)
         expect(page.locator(".lane")).to_have_count(2)
         _wait_until_live(page)
-        page.get_by_title("Narrow down").click()
+        page.get_by_title("Filter").click()
         found += faults(page)
         page.get_by_label("Facility").select_option("Ours")
         page.locator(".board-part").get_by_role("button", name="Show").click()
@@ -221,7 +221,7 @@ def test_board_of_several_regions_is_narrowed_down_and_stays_so(inspector_of: In
         expect(page.locator(".lane")).to_have_count(1)
         _wait_until_live(page)
         page.set_viewport_size({"width": 390, "height": 800})
-        page.get_by_title("Narrow down").click()
+        page.get_by_title("Filter").click()
         found += faults(page)
         page.get_by_role("link", name="Time zone: America/Denver").click()
         expect(page.locator(".lane")).to_have_count(2)

@@ -52,7 +52,7 @@ def test_rides_are_called_what_their_own_pages_call_them() -> None:
         "Scheduled",
         "Assigned",
         "En route",
-        "At the pickup",
+        "Arrived at pickup",
         "On board",
         "Completed",
         "Cancelled",

@@ -158,4 +158,4 @@ def test_page_shortcuts_are_on_links_of_permitted_roles() -> None:
     assert keys(UserRole.ADMIN) == ["g h", "g c", "g d", "g s"]
     roles = (UserRole.DISPATCHER, UserRole.ADMIN)
     help_of = {role: visitor(role).get("/console/home/").content.decode() for role in roles}
-    assert ["Take the driver off" in page for page in help_of.values()] == [True, False]
+    assert ["Unassign the driver" in page for page in help_of.values()] == [True, False]

@@ -207,7 +207,7 @@ def test_views_without_a_name_or_too_many_are_not_kept() -> None:
     desk = visitor(UserRole.DISPATCHER)
 
     nameless = _save(desk, "exceptions", "severity=info", "")
-    assert told(nameless) == ["Give the view a name of 60 characters at most, and say who sees it."]
+    assert told(nameless) == ["Give the view a name of at most 60 characters, and choose who sees it."]
     for number in range(saved_views.MOST):
         _save(desk, "exceptions", "severity=info", str(number))
     again = _save(desk, "exceptions", "severity=warning", "7")
@@ -255,4 +255,4 @@ def test_heads_of_a_list_that_was_sent_are_buttons_of_its_form() -> None:
 
     assert '<button type="submit" form="filters" class="sort" name="sort" value="-provider">' in page
     assert "?q=" not in page
-    assert "A name that you search for is not kept with it." in page
+    assert "A name that you search for is not saved with it." in page

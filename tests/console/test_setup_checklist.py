@@ -259,8 +259,8 @@ def test_admin_home_shows_checklist_until_setup_is_complete(admin: User, setting
     assert "Who may: Admin." in text_of(first)
     assert '<li class="next" data-step="facility" aria-current="step">' in first.content.decode()
     assert '<details id="setup" class="card first-thing setup">' in folded.content.decode()
-    assert "Everything that rides need is there. What is left is up to you." in text_of(folded)
-    assert "Who may: whoever runs the server." in text_of(folded)
+    assert "All required steps are done. The remaining steps are optional." in text_of(folded)
+    assert "Who may: the server administrator." in text_of(folded)
     assert 'id="setup"' not in gone.content.decode()
 
 

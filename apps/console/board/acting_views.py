@@ -165,7 +165,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         raise
     except DomainError as refusal:
         return _error_response(request, refusal.message, status=UNPROCESSABLE)
-    return _success_response(request, updated, _("The rider is ready: the clock runs."), None)
+    return _success_response(request, updated, _("The rider is marked ready."), None)
 
 
 def _driver(driver_id: UUID, by: Principal) -> str:
@@ -243,7 +243,7 @@ def _refused(request: HttpRequest, ride: Ride, form: AssignForm, refusal: Domain
 
 
 def _stale(request: HttpRequest, refusal: DomainError) -> HttpResponse:
-    message = _("Somebody has changed this ride meanwhile: nothing was done. The board shows it as it is now.")
+    message = _("Someone else changed this ride, so nothing was done. The board shows its current state.")
     return _error_response(request, message if isinstance(refusal, StaleVersion) else refusal.message, status=STALE)
 
 

@@ -18,7 +18,7 @@ from lib.scopes import Scope
 _LINKS: Final = (
     ("waiting", _("Unassigned"), "warn"),
     ("will-call", _("Will-call waiting"), "info"),
-    ("late", _("Late or foreseen"), "bad"),
+    ("late", _("Late / at risk"), "bad"),
 )
 _PLAIN: Final = (
     (_("On board"), (RideStatus.IN_PROGRESS,)),

@@ -22,7 +22,7 @@ class AssignForm(forms.Form):
     vehicle_id = forms.UUIDField(label=_("Vehicle"), required=False, widget=forms.HiddenInput)
     attendant_id = forms.UUIDField(label=_("Second person"), required=False)
     override_reason = forms.CharField(
-        label=_("Reason to assign all the same"), required=False, max_length=500, widget=forms.TextInput
+        label=_("Override reason"), required=False, max_length=500, widget=forms.TextInput
     )
     version = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
@@ -44,7 +44,7 @@ class SelectionForm(forms.Form):
 
     ride = forms.CharField()
     driver_id = forms.UUIDField(label=_("Driver"), required=False)
-    override_reason = forms.CharField(label=_("Reason to assign all the same"), required=False, max_length=500)
+    override_reason = forms.CharField(label=_("Override reason"), required=False, max_length=500)
     reason_code = forms.ChoiceField(label=_("Reason"), required=False)
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -20,8 +20,8 @@ Text = str | Promise
 
 # CSS class of the mark ("" for no mark) and label by mobility, which decides about the vehicle.
 KINDS: Final[Mapping[str, tuple[str, Text]]] = {
-    Mobility.AMBULATORY: ("", gettext_lazy("Walks")),
-    Mobility.AMBULATORY_ASSIST: ("", gettext_lazy("Walks with help")),
+    Mobility.AMBULATORY: ("", gettext_lazy("Ambulatory")),
+    Mobility.AMBULATORY_ASSIST: ("", gettext_lazy("Ambulatory with assistance")),
     Mobility.WHEELCHAIR_TRANSFER: ("wheelchair", gettext_lazy("Wheelchair, transfers")),
     Mobility.WHEELCHAIR: ("wheelchair", gettext_lazy("Wheelchair")),
     Mobility.WHEELCHAIR_POWER: ("wheelchair", gettext_lazy("Power wheelchair")),
@@ -36,7 +36,7 @@ STATES: Final[Mapping[str, Text]] = {
     "will-call": gettext_lazy("Will-call, not released"),
     "assigned": gettext_lazy("Assigned"),
     "en-route": gettext_lazy("En route"),
-    "arrived": gettext_lazy("At the pickup"),
+    "arrived": gettext_lazy("Arrived at pickup"),
     "on-board": gettext_lazy("On board"),
 }
 # Statuses in which a ride can be assigned or reassigned.
@@ -55,8 +55,8 @@ CONFLICT_LABELS: Final[Mapping[ViolationCode, Text]] = {
     ViolationCode.ATTENDANT_REQUIRED: gettext_lazy("a second person is needed"),
     ViolationCode.SCHEDULE_CONFLICT: gettext_lazy("has another ride then"),
     ViolationCode.OUTSIDE_SHIFT: gettext_lazy("off duty then"),
-    ViolationCode.PREFERENCE_UNMET: gettext_lazy("not whom the rider asks for"),
-    ViolationCode.RIDE_TIME_EXCEEDED: gettext_lazy("would keep somebody on board too long"),
+    ViolationCode.PREFERENCE_UNMET: gettext_lazy("not the requested driver"),
+    ViolationCode.RIDE_TIME_EXCEEDED: gettext_lazy("ride time over the limit"),
 }
 _STATE_OF: Final = {
     RideStatus.REQUESTED: "requested",
@@ -89,7 +89,7 @@ def lateness(board_ride: BoardRide) -> str:
         return ""
     if board_ride.is_late:
         return ngettext("%(count)s minute late", "%(count)s minutes late", board_ride.late) % {"count": board_ride.late}
-    template = ngettext("foreseen %(count)s minute late", "foreseen %(count)s minutes late", board_ride.late)
+    template = ngettext("predicted %(count)s minute late", "predicted %(count)s minutes late", board_ride.late)
     return template % {"count": board_ride.late}
 
 

@@ -23,7 +23,7 @@ SHOWS: Final = {
     "": _("Everything"),
     "waiting": _("Unassigned"),
     "will-call": _("Will-call waiting"),
-    "late": _("Late or foreseen"),
+    "late": _("Late / at risk"),
 }
 LIST: Final = Listing(
     "board",

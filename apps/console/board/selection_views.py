@@ -42,7 +42,7 @@ def act(request: HttpRequest) -> HttpResponse:
     elif values["reason_code"]:
         outcomes = planning.unassign_all(selection=values["ride"], reason_code=values["reason_code"], by=by, at=now)
     else:
-        return _error_redirect(request, _("Choose a driver, or a reason to take the drivers off."))
+        return _error_redirect(request, _("Choose a driver, or a reason to unassign."))
     return results_response(request, outcomes)
 
 
@@ -73,7 +73,7 @@ def _row(result: SelectionResult, ride: Ride | None, request: HttpRequest) -> di
     reasons = [str(detail.text) for detail in refusal.details] if refusal else []
     return {
         "ride": ride,
-        "name": rider_name(ride.rider, principal_of(request)) if ride else _("A ride out of your reach"),
+        "name": rider_name(ride.rider, principal_of(request)) if ride else _("A ride that you cannot open"),
         "clock": clock(ride.pickup_at.astimezone(zone_of(request))) if ride else "",
         "message": refusal.message if refusal else "",
         "reasons": [reason for reason in reasons if refusal and reason != refusal.message],

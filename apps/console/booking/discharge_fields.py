@@ -22,7 +22,7 @@ _COLLAPSED: Final = ("entrance", "receiving_name", "receiving_phone", "receiving
 
 
 def _optional(choices: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [("", gettext_lazy("Not said")), *choices]
+    return [("", gettext_lazy("Not specified")), *choices]
 
 
 class DischargeFields(forms.Form):
@@ -32,7 +32,7 @@ class DischargeFields(forms.Form):
     """
 
     unit = forms.CharField(label=gettext_lazy("Unit"), required=False, max_length=50)
-    unit_phone = PhoneField(label=gettext_lazy("Phone of the unit"), required=False)
+    unit_phone = PhoneField(label=gettext_lazy("Unit phone"), required=False)
     room = forms.CharField(label=gettext_lazy("Room"), required=False, max_length=50)
     meet_at = forms.ChoiceField(
         label=gettext_lazy("Meet at"),
@@ -55,11 +55,11 @@ class DischargeFields(forms.Form):
         ),
     )
     planner_name = forms.CharField(label=gettext_lazy("Planner"), required=False, max_length=100)
-    planner_phone = PhoneField(label=gettext_lazy("Phone of the planner"), required=False)
+    planner_phone = PhoneField(label=gettext_lazy("Planner phone"), required=False)
     entrance = forms.ChoiceField(label=gettext_lazy("Entrance"), required=False)
     receiving_name = forms.CharField(label=gettext_lazy("Received by"), required=False, max_length=200)
-    receiving_phone = PhoneField(label=gettext_lazy("Phone of who receives"), required=False)
-    receiving_by = ClockField(label=gettext_lazy("Taken in until"), required=False)
+    receiving_phone = PhoneField(label=gettext_lazy("Receiving contact phone"), required=False)
+    receiving_by = ClockField(label=gettext_lazy("Accepts until"), required=False)
 
     received_until: datetime | None = None
 
@@ -74,7 +74,10 @@ class DischargeFields(forms.Form):
         """Set the choices of `entrance` to the entrances of the facility.  One query, none without a facility."""
         entrances = [] if facility is None else Entrance.objects.filter(facility=facility).order_by("name", "pk")
         choose(
-            self, "entrance", [(entrance.pk, entrance.name) for entrance in entrances], first=gettext_lazy("Not said")
+            self,
+            "entrance",
+            [(entrance.pk, entrance.name) for entrance in entrances],
+            first=gettext_lazy("Not specified"),
         )
 
     def discharge(self) -> dict[str, Any]:

@@ -45,16 +45,16 @@ def keep_draft(request: HttpRequest) -> HttpResponse:
     if key is None:
         if is_autosave:
             return HttpResponse(status=UNPROCESSABLE)
-        messages.error(request, _("The draft could not be kept: the form has no key. Begin it anew."))
+        messages.error(request, _("The draft could not be saved: the form has no key. Start again."))
         return redirect("book_ride")
     saved = booking_drafts.save(key=key, form_data=form_drafts.to_save(request.POST.dict()), by=by, at=now)
     if is_autosave:
-        message = "" if saved is None else _("Kept as a draft at %(time)s.") % {"time": clock(timezone.localtime(now))}
+        message = "" if saved is None else _("Draft saved at %(time)s.") % {"time": clock(timezone.localtime(now))}
         return HttpResponse(message, content_type="text/plain; charset=utf-8")
     if saved is None:
         messages.info(request, _("This ride was booked already."))
     else:
-        messages.success(request, _("The draft is kept."))
+        messages.success(request, _("The draft is saved."))
     return redirect("book_drafts")
 
 
@@ -64,5 +64,5 @@ def discard_draft(request: HttpRequest, draft_id: UUID) -> HttpResponse:
     """Delete a draft; 404 if the user has no such draft."""
     if not booking_drafts.discard(draft_id=draft_id, by=principal_of(request)):
         raise Http404
-    messages.success(request, _("The draft is thrown away."))
+    messages.success(request, _("The draft is deleted."))
     return redirect("book_drafts")

@@ -81,7 +81,9 @@ class TimesFields(forms.Form):
     clock = ClockField(label=gettext_lazy("Time"), required=False)
     day = day_field(gettext_lazy("Day"))
     pickup_clock = ClockField(
-        label=gettext_lazy("Pickup"), required=False, help_text=gettext_lazy("Empty: worked out from the drive.")
+        label=gettext_lazy("Pickup"),
+        required=False,
+        help_text=gettext_lazy("If blank, calculated from the drive time."),
     )
     which = forms.ChoiceField(
         label=gettext_lazy("The clocks go back: which of the two"),
@@ -90,7 +92,7 @@ class TimesFields(forms.Form):
         choices=((FIRST, gettext_lazy("The first")), (SECOND, gettext_lazy("The second"))),
     )
     way_back = forms.ChoiceField(
-        label=gettext_lazy("Way back"),
+        label=gettext_lazy("Return trip"),
         widget=forms.RadioSelect,
         choices=(
             (NONE, gettext_lazy("None")),
@@ -99,9 +101,11 @@ class TimesFields(forms.Form):
         ),
     )
     back_clock = ClockField(
-        label=gettext_lazy("Way back at"),
+        label=gettext_lazy("Return pickup at"),
         required=False,
-        help_text=gettext_lazy("Of a will-call: about when. Empty: an hour after it, or when the treatment is over."),
+        help_text=gettext_lazy(
+            "For a will-call, an approximate time. If blank, one hour after the appointment or at the end of treatment."
+        ),
     )
 
     @property
@@ -119,7 +123,7 @@ class TimesFields(forms.Form):
             return None
         if isinstance(entered, timedelta):
             if day != self.today:
-                self.add_error(name, _("This counts from now: it goes with today alone."))
+                self.add_error(name, _("A time counted from now works only for today."))
                 return None
             later: datetime = self.now + entered
             return later.replace(second=0, microsecond=0)
@@ -133,7 +137,7 @@ class TimesFields(forms.Form):
         self.is_ambiguous = True
         which = self.cleaned_data.get("which")
         if not which:
-            self.add_error(name, _("%(time)s comes twice on that day: say which of the two.") % params)
+            self.add_error(name, _("%(time)s occurs twice on that day: choose one of the two.") % params)
             return None
         return candidates[1] if which == SECOND else candidates[0]
 
@@ -145,7 +149,7 @@ class TimesFields(forms.Form):
         """
         is_arrival = self.cleaned_data.get("when") == ARRIVE
         if self.cleaned_data.get("clock") is None and "clock" not in self.errors:
-            self.add_error("clock", _("Say when."))
+            self.add_error("clock", _("Enter a time."))
         entered = self.instant("clock")
         self.appointment_at = entered if is_arrival else None
         self.pickup_at = self.instant("pickup_clock") if is_arrival else entered
@@ -153,7 +157,7 @@ class TimesFields(forms.Form):
         self.back_at = self.instant("back_clock") if return_mode in (WILL_CALL, AT_TIME) else None
         has_return_time = self.cleaned_data.get("back_clock") is not None or "back_clock" in self.errors
         if return_mode == AT_TIME and not has_return_time:
-            self.add_error("back_clock", _("Say when."))
+            self.add_error("back_clock", _("Enter a time."))
         if return_mode == WILL_CALL and not has_return_time and service != ServiceType.DIALYSIS:
             self._estimate_return(is_arrival)
 
@@ -161,7 +165,7 @@ class TimesFields(forms.Form):
         if self.appointment_at is not None:
             self.back_at = timing.add_minutes(self.appointment_at, timing.VISIT_MINUTES)
         elif not is_arrival:
-            self.add_error("back_clock", _("Say about when."))
+            self.add_error("back_clock", _("Enter an approximate time."))
 
 
 class NewRiderFields(forms.Form):
@@ -182,7 +186,9 @@ class NewRiderFields(forms.Form):
     home_postal_code = forms.CharField(
         label=gettext_lazy("Postal code"), required=False, max_length=stops.MAX_LENGTHS["postalCode"]
     )
-    somebody_else = forms.BooleanField(label=gettext_lazy("It is somebody else: add a new rider"), required=False)
+    somebody_else = forms.BooleanField(
+        label=gettext_lazy("This is a different person: add a new rider"), required=False
+    )
 
     _HOME: Final[Mapping[str, str]] = {
         "home_line1": "addressLine1",

@@ -105,7 +105,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
         help_text=gettext_lazy("Name, MRN or phone"),
     )
     facility = forms.ChoiceField(label=gettext_lazy("Facility"), required=False)
-    allow_duplicate = forms.BooleanField(label=gettext_lazy("Book it beside the other ride"), required=False)
+    allow_duplicate = forms.BooleanField(label=gettext_lazy("Book anyway"), required=False)
     driver_notes = forms.CharField(
         label=gettext_lazy("Note to the driver"),
         required=False,
@@ -119,7 +119,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     dispatcher_notes = forms.CharField(
-        label=gettext_lazy("For dispatchers alone"),
+        label=gettext_lazy("Internal (dispatch only)"),
         required=False,
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 2}),
@@ -172,7 +172,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
             rider: Rider = self.desk.rider.rider
             return {**home_of(rider), **saved_places_of(rider)}
         if self.desk.is_new:
-            return {HOME: (_("Home, as above"), self.typed_home())}
+            return {HOME: (_("Home (as entered)"), self.typed_home())}
         return {HOME: (_("The rider's home"), {})}  # no rider is chosen yet
 
     def _other_facilities(self) -> PlaceChoices:
@@ -195,7 +195,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
             place.check()
             at_home = self.cleaned_data.get(place.place.choice) == HOME
             if at_home and self.desk.is_new and not self.typed_home() and "home_line1" not in self.errors:
-                self.add_error("home_line1", _("The ride begins or ends there: say where it is."))
+                self.add_error("home_line1", _("The ride begins or ends at this address: enter it."))
         self.check_times(self.desk.preset.service)
         if self.desk.preset.service == ServiceType.HOSPITAL_DISCHARGE:
             self._check_discharge()
@@ -209,7 +209,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
                 self.add_error(name, _("A discharge needs this."))
         self.received_until = self.instant("receiving_by")
         if self.cleaned_data.get("entrance") and self.cleaned_data.get("pickup_from") != FACILITY:
-            self.add_error("entrance", _("This is a door of the facility, and the pickup is somewhere else."))
+            self.add_error("entrance", _("This entrance belongs to the facility, but the pickup is somewhere else."))
 
     def _check_duplicates(self) -> None:
         """Add an error if visible riders seem to be the same person, unless the user confirmed it.  One query."""
@@ -222,7 +222,8 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
         self.suspect_ids = riders.possible_duplicates(new_rider, by=self.desk.by)
         if self.suspect_ids:
             self.add_error(
-                "somebody_else", _("There is a rider of this name and birth date: choose them, or tick this.")
+                "somebody_else",
+                _("There is already a rider with this name and birth date. Choose that rider, or check this box."),
             )
 
     def _compute_pickup(self, appointment_at: datetime) -> None:
@@ -244,7 +245,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
             self.refuse(refusal)
             return
         if self.pickup_at is None:
-            self.add_error("pickup_clock", _("How long the drive takes is not known: say when the pickup is."))
+            self.add_error("pickup_clock", _("The drive time is unknown: enter the pickup time."))
 
     def draft(self) -> RideDraft:
         """Return the draft; requires a valid form."""
@@ -291,7 +292,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
     def refuse(self, refusal: DomainError) -> None:
         """Add the errors of a service to the fields that they concern."""
         if isinstance(refusal, OverlappingRide):
-            self.add_error("allow_duplicate", _("The rider has a ride at this time. Tick this to book another one."))
+            self.add_error("allow_duplicate", _("The rider has a ride at this time. Check this to book anyway."))
         elif isinstance(refusal, RiderNotBookable):
             self.add_error("q", refusal.message)
         else:

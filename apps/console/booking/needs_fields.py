@@ -63,7 +63,7 @@ def choice(choices: Iterable[tuple[Any, Any]]) -> ValueType:
 
     def field(label: Any, default: str) -> forms.Field:
         default = labels.get(default, "")
-        first = _("As the profile has it: %(value)s") % {"value": default} if default else _("As the profile has it")
+        first = _("From profile: %(value)s") % {"value": default} if default else _("From profile")
         return forms.ChoiceField(label=label, required=False, choices=[("", first), *labels.items()])
 
     return ValueType(field, lambda value: value or "", lambda word: word or None)
@@ -140,7 +140,7 @@ def text_list() -> ValueType:
 
 
 def _help_text(usual: str) -> str:
-    return _("Empty: as the profile has it, %(value)s.") % {"value": usual.rstrip(".")} if usual else ""
+    return _("If blank, from profile: %(value)s.") % {"value": usual.rstrip(".")} if usual else ""
 
 
 _SEVERITY: Final = choice(Severity.choices)
@@ -157,8 +157,8 @@ NEEDS: Final = (
     Need("home_steps", ("stairs", "home"), gettext_lazy("Steps at home"), integer(0, 500)),
     Need("stair_equipment", ("stairs", "equipment"), gettext_lazy("Help over steps"), choice(STAIR_EQUIPMENT)),
     Need("second_person", ("stairs", "secondPerson"), gettext_lazy("A second person helps"), yes_or_no()),
-    Need("handoff_required", ("handoffRequired",), gettext_lazy("Handed over to a person"), yes_or_no()),
-    Need("not_alone", ("mustNotBeLeftAlone",), gettext_lazy("Never left alone"), yes_or_no()),
+    Need("handoff_required", ("handoffRequired",), gettext_lazy("Hand-to-hand"), yes_or_no()),
+    Need("not_alone", ("mustNotBeLeftAlone",), gettext_lazy("Do not leave alone"), yes_or_no()),
     Need("service_animal", ("serviceAnimal",), gettext_lazy("Service animal"), yes_or_no()),
     Need("child_seat", ("childSeat",), gettext_lazy("Child seat"), yes_or_no()),
     Need("hearing", ("hearing",), gettext_lazy("Hard of hearing"), _SEVERITY),
@@ -175,9 +175,7 @@ NEEDS: Final = (
 FOR_DISPATCHERS: Final = "needs_for_dispatchers"
 COMPANIONS: Final = (
     Need("escorts", ("escorts",), gettext_lazy("Escorts"), integer(0, MAX_COMPANIONS)),
-    Need(
-        "attendants", ("attendantsProvided",), gettext_lazy("Attendants that you provide"), integer(0, MAX_COMPANIONS)
-    ),
+    Need("attendants", ("attendantsProvided",), gettext_lazy("Attendants provided by us"), integer(0, MAX_COMPANIONS)),
     Need("children", ("children",), gettext_lazy("Children"), integer(0, MAX_COMPANIONS)),
     Need("animal_along", ("serviceAnimal",), gettext_lazy("A service animal"), checkbox()),
 )

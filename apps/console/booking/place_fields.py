@@ -97,7 +97,7 @@ class PlaceFields:
             max_length=stops.MAX_LENGTHS[stops.ACCESS_CODE],
             initial=self._current_code if opens_doors else "",
             widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-            help_text=_("There is one, which dispatchers and drivers see. Empty: it stays.")
+            help_text=_("There is one, which only dispatchers and drivers see. Leave blank to keep it.")
             if hidden
             else _("How to get in, such as “gate 1234#”. Only dispatchers and drivers see it."),
         )

@@ -37,7 +37,7 @@ def book_sheet(request: HttpRequest) -> HttpResponse:
     invalid = [line for line in lines if line.problems]
     if invalid:
         count = len(invalid)
-        message = ngettext("%(count)s row is wrong.", "%(count)s rows are wrong.", count)
+        message = ngettext("%(count)s row has errors.", "%(count)s rows have errors.", count)
         form.add_error("rows", message % {"count": count})
     elif lines and "book" in form_data:
         try:

@@ -147,7 +147,7 @@ def _form_of_draft(request: HttpRequest, now: datetime) -> BookingForm:
     try:
         desk = booking_desk.desk_of(request, form_data, do="", now=now)
     except Http404:
-        messages.warning(request, _("The rider or the facility of this draft is no longer in your reach."))
+        messages.warning(request, _("You no longer have access to the rider or the facility of this draft."))
         form_data = {name: text for name, text in form_data.items() if name not in ("rider", "facility")}
         desk = booking_desk.desk_of(request, form_data, do="", now=now)
     return booking_desk.reopened_form(request, desk, form_data, do="")
@@ -201,7 +201,7 @@ def _summary(form: BookingForm) -> BookingSummary:
     """Return the preview of a bound form.  Eight queries for a complete ride of a known rider."""
     desk = form.desk
     complete = form.is_valid()  # also computes the times
-    times = {_("Pickup"): form.pickup_at, _("There by"): form.appointment_at, _("Way back"): form.back_at}
+    times = {_("Pickup"): form.pickup_at, _("There by"): form.appointment_at, _("Return trip"): form.back_at}
     texts = [(label, _time_text(at, form)) for label, at in times.items() if at is not None]
     promise, vehicles, review_reasons, errors = None, "", [], []
     if complete and desk.rider is not None:
@@ -254,7 +254,7 @@ def _vehicles(preview: booking.BookingPreview) -> str:
 def _add_messages(request: HttpRequest, booked: booking.Booked) -> None:
     """Add messages about the booking, and about the reasons for which a dispatcher has to review it."""
     ride = booked.ride
-    message = _("The ride is booked.") if booked.return_ride is None else _("The ride and the way back are booked.")
+    message = _("The ride is booked.") if booked.return_ride is None else _("The ride and the return trip are booked.")
     messages.success(request, _with_link(message, ride.pk))
     legs = [ride, *([booked.return_ride] if booked.return_ride else [])]
     review_reasons = dict.fromkeys(

@@ -39,7 +39,7 @@ def acknowledge(request: HttpRequest, exception_id: UUID) -> HttpResponse:
     def act(values: dict[str, Any], **arguments: Any) -> RideException:
         return exceptions.acknowledge(**arguments)
 
-    return _submit(request, exception_id, "acknowledge", Versioned(request.POST), act, _("It is yours."))
+    return _submit(request, exception_id, "acknowledge", Versioned(request.POST), act, _("You are now the owner."))
 
 
 @require_POST
@@ -51,7 +51,7 @@ def snooze(request: HttpRequest, exception_id: UUID) -> HttpResponse:
     def act(values: dict[str, Any], **arguments: Any) -> RideException:
         return exceptions.snooze(until=form.moment(arguments["at"], zone_of(request)), **arguments)
 
-    return _submit(request, exception_id, "snooze", form, act, _("The desk shows it again when it is time."))
+    return _submit(request, exception_id, "snooze", form, act, _("It appears again when the snooze ends."))
 
 
 @require_POST
@@ -110,7 +110,7 @@ def _other_change(exception: RideException) -> str:
     if exception.status == ExceptionStatus.ACKNOWLEDGED:
         owner = exception.owner.name if exception.owner else ride_labels.actor_name(exception.acknowledged_by, {})
         return _("%(name)s has it already.") % {"name": owner}
-    return _("It has changed meanwhile: look at it again.")
+    return _("Someone else changed it. Review it again.")
 
 
 def _list_url(request: HttpRequest) -> str:

@@ -25,7 +25,7 @@ _SEVERITIES: Final = [_ANY, *((value, badge.text) for value, badge in ride_label
 CODES: Final = list(labels.CODES.items())
 QUEUE: Final = Listing(
     "exceptions",
-    sorts={"-severity": _("Severity"), "-age": _("Stands for"), "due": _("Due")},
+    sorts={"-severity": _("Severity"), "-age": _("Open for"), "due": _("Due")},
     sizes=SIZES,
     size=SIZES[1],
 )
@@ -36,7 +36,7 @@ HISTORY: Final = Listing(
         "severity": _("Severity"),
         "ride": _("Ride"),
         "opened": _("Opened"),
-        "stood": _("Stood"),
+        "stood": _("Time open"),
         "code": _("Closed as"),
         "closed": _("Closed"),
     },
@@ -70,14 +70,14 @@ class DeskFilter(ListFilter):
 
 class QueueFilter(DeskFilter):
     owner = forms.ChoiceField(
-        label=_("With"),
+        label=_("Owner"),
         required=False,
-        choices=[("", _("Anybody")), ("mine", _("Me")), ("nobody", _("Nobody yet"))],
+        choices=[("", _("Anyone")), ("mine", _("Me")), ("nobody", _("Unclaimed"))],
     )
     snoozed = forms.ChoiceField(
         label=_("Snoozed"),
         required=False,
-        choices=[("", _("Left out")), ("only", _("Those alone")), ("all", _("With the others"))],
+        choices=[("", _("Hide")), ("only", _("Only snoozed")), ("all", _("Include"))],
     )
     field_order = ("severity", "type", "facility", "owner", "snoozed")
 
@@ -87,7 +87,7 @@ class HistoryFilter(DeskFilter):
     closed = forms.ChoiceField(
         label=_("Closed by"),
         required=False,
-        choices=[("", _("Anybody")), ("hand", _("A person")), ("itself", _("Itself"))],
+        choices=[("", _("Anyone")), ("hand", _("A person")), ("itself", _("Itself"))],
     )
     field_order = ("severity", "type", "facility", "code", "closed")
 
@@ -107,7 +107,7 @@ class SnoozeForm(Versioned):
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or {}
         if values.get("minutes") is None and values.get("until") is None and "until" not in self.errors:
-            self.add_error("until", _("Say until when, a day ahead at most."))
+            self.add_error("until", _("Enter a time within the next 24 hours."))
         return values
 
     def moment(self, at: datetime, zone: ZoneInfo) -> datetime | None:
@@ -125,7 +125,7 @@ class SnoozeForm(Versioned):
 class CloseForm(Versioned):
     """Close an exception with a code; `dismiss`: it needed no action."""
 
-    code = forms.ChoiceField(label=_("What became of it"), choices=[("", _("Choose one")), *CODES])
+    code = forms.ChoiceField(label=_("Outcome"), choices=[("", _("Choose one")), *CODES])
     note = forms.CharField(
         label=_("Note"),
         required=False,

@@ -139,7 +139,7 @@ class ShiftForm(RidesConfirmation):
         self.asks_which = True
         which = self.cleaned_data.get("which")
         if not which:
-            self.add_error(name, _("%(time)s comes twice on that day: say which of the two.") % words)
+            self.add_error(name, _("%(time)s occurs twice on that day: choose one of the two.") % words)
             return None
         return candidates[1] if which == SECOND else candidates[0]
 

@@ -34,7 +34,7 @@ class ViewForm(forms.Form):
     name = forms.CharField(
         label=_("Name"),
         max_length=60,
-        help_text=_("Whom you share it with reads the name: write nothing about riders into it."),
+        help_text=_("People you share it with see the name: do not include rider information."),
     )
     shared_with = forms.ChoiceField(
         label=_("Who sees it"),

@@ -41,7 +41,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Retract a release: the rider is not ready after all."""
     form = Overridable(request.POST, auto_id=f"unready-{ride_id}_%s")
-    return _submit(request, ride_id, form, acting.retract, _("The release is taken back."))
+    return _submit(request, ride_id, form, acting.retract, _("The release is withdrawn."))
 
 
 @require_POST
@@ -49,7 +49,7 @@ def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Record the planner's decision about a ride for which no driver is found."""
     form = AnswerForm(request.POST, auto_id=f"answer-{ride_id}_%s")
-    return _submit(request, ride_id, form, acting.answer, _("Dispatch is told."))
+    return _submit(request, ride_id, form, acting.answer, _("Dispatch is notified."))
 
 
 @require_POST
@@ -62,7 +62,7 @@ def tick(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         return editing.edit(changes={"discharge": {"checklist": item}}, **arguments)
 
     form = TickForm(request.POST, auto_id=f"tick-{ride_id}_%s")
-    return _submit(request, ride_id, form, act, _("The checklist is kept."))
+    return _submit(request, ride_id, form, act, _("The checklist is saved."))
 
 
 def _submit(request: HttpRequest, ride_id: UUID, form: Versioned, act: Act, message: str) -> HttpResponse:

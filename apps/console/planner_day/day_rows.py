@@ -31,7 +31,7 @@ from lib.clocks import clock
 
 # Sections in the order in which a planner works.
 SECTIONS: Final[Mapping[str, Promise]] = {
-    "needs": gettext_lazy("Needs you"),
+    "needs": gettext_lazy("Needs your attention"),
     "waiting": gettext_lazy("Waiting to be released"),
     "moving": gettext_lazy("Ready, due or on the way"),
     "others": gettext_lazy("Other rides of the day"),
@@ -40,9 +40,15 @@ SECTIONS: Final[Mapping[str, Promise]] = {
 # Questions that only the facility's staff can answer; the escalation has its own question with four answers.
 QUESTIONS: Final[Mapping[str, Promise]] = {
     ExceptionType.WILL_CALL_UNACTIVATED: gettext_lazy("The day ends: is the rider ready, or is the ride not needed?"),
-    ExceptionType.RIDER_STRANDED_RISK: gettext_lazy("Nobody has said ready, and the day is over: where is the rider?"),
-    ExceptionType.RIDER_NOT_READY: gettext_lazy("The driver waits at the door: tell dispatch how long it takes."),
-    ExceptionType.RETURN_LEG_AT_RISK: gettext_lazy("The way there fell through: is the way back still needed?"),
+    ExceptionType.RIDER_STRANDED_RISK: gettext_lazy(
+        "The day has ended and the rider was never marked ready: where is the rider?"
+    ),
+    ExceptionType.RIDER_NOT_READY: gettext_lazy(
+        "The driver is waiting at the door: let dispatch know how long it will take."
+    ),
+    ExceptionType.RETURN_LEG_AT_RISK: gettext_lazy(
+        "The outbound trip did not happen: is the return trip still needed?"
+    ),
 }
 _BEFORE_DEPARTURE: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED})
 _MIN_DIFFERENCE: Final = timedelta(minutes=5)  # smaller differences are within the accuracy of an estimate
@@ -126,12 +132,12 @@ def _arrival_texts(ride: Ride, facility_day: FacilityDay, now: datetime) -> list
     if ride.eta_pickup_at is not None:
         return _estimate(ride, facility_day, ride.eta_pickup_at, now)
     if ride.will_call and ride.ready_at is None:
-        return [{"text": _("Nothing is promised before the rider is ready.")}]
+        return [{"text": _("A pickup time is promised once the rider is ready.")}]
     unknown = {
         RideStatus.REQUESTED: _("not confirmed yet"),
         RideStatus.SCHEDULED: _("no driver yet"),
         RideStatus.ASSIGNED: _("the driver has not set out"),
-        RideStatus.EN_ROUTE: _("nobody has told yet when it comes"),
+        RideStatus.EN_ROUTE: _("no arrival time reported yet"),
     }
     promised: dict[str, Any] = {"text": _("Promised by"), "at": promised_at(ride)}
     forecast_at = facility_day.predicted_arrivals.get(ride.pk)

@@ -56,7 +56,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Retract the release of a will-call ride."""
     form = Overridable(request.POST, auto_id="unready_%s")
-    return _submit(request, ride_id, RideAction.UNREADY, form, acting.retract, _("The release is taken back."))
+    return _submit(request, ride_id, RideAction.UNREADY, form, acting.retract, _("The release is withdrawn."))
 
 
 @require_POST
@@ -125,7 +125,12 @@ def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
     form = _reason_form(request, ride_id, RideAction.UNASSIGN)
     return _submit(
-        request, ride_id, RideAction.UNASSIGN, form, act, _("The driver is taken off; the ride waits for another.")
+        request,
+        ride_id,
+        RideAction.UNASSIGN,
+        form,
+        act,
+        _("The driver is unassigned. The ride waits for another driver."),
     )
 
 
@@ -165,7 +170,7 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     with timezone.override(ZoneInfo(ride.timezone)):
         form = MomentForm(request.POST, status=ride.status, auto_id="moment_%s")
         form.full_clean()
-    return _submit(request, ride_id, RideAction.MOMENT, form, act, _("The moment is recorded."))
+    return _submit(request, ride_id, RideAction.MOMENT, form, act, _("The time is logged."))
 
 
 @require_POST
@@ -173,7 +178,7 @@ def moment(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def answer(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Record the planner's decision for a ride without a driver."""
     form = AnswerForm(request.POST, auto_id="answer_%s")
-    return _submit(request, ride_id, RideAction.ANSWER, form, acting.answer, _("Dispatch is told."))
+    return _submit(request, ride_id, RideAction.ANSWER, form, acting.answer, _("Dispatch is notified."))
 
 
 def _end(request: HttpRequest, ride_id: UUID, action: RideAction, status: RideStatus, message: str) -> HttpResponse:

@@ -42,7 +42,7 @@ class Versioned(forms.Form):
             self.is_stale = True
             self.data = cast(QueryDict, self.data).copy()
             self.data["version"] = str(refusal.current_version)
-            self.add_error(None, _("Somebody changed it meanwhile. Look at what changed, then do it again."))
+            self.add_error(None, _("Someone else changed it. Review the changes, then submit again."))
         elif refusal.details and not any(detail.field in self.names for detail in refusal.details):
             for detail in refusal.details:
                 self.add_error(None, str(detail.text))
@@ -56,7 +56,7 @@ class Overridable(Versioned):
     `can_override` is set if an override would help: the page then shows the fields for it.
     """
 
-    override = forms.BooleanField(label=_("Do it all the same"), required=False)
+    override = forms.BooleanField(label=_("Override"), required=False)
     override_reason = forms.CharField(label=_("Why"), required=False, max_length=MAX_NOTE)
 
     names = {"overrideReason": "override_reason"}
@@ -95,7 +95,7 @@ class CorrectionForm(Overridable):
     """Reason why an ending is reverted."""
 
     note = forms.CharField(
-        label=_("Why is it corrected"), max_length=MAX_NOTE, widget=forms.Textarea(attrs={"rows": 2})
+        label=_("Reason for the correction"), max_length=MAX_NOTE, widget=forms.Textarea(attrs={"rows": 2})
     )
 
     names = {"note": "note", "overrideReason": "override_reason"}
@@ -105,7 +105,7 @@ class NotesForm(Versioned):
     driver = forms.CharField(label=_("For the driver"), required=False, max_length=1000, widget=forms.Textarea)
     facility = forms.CharField(label=_("For the facility"), required=False, max_length=1000, widget=forms.Textarea)
     dispatcher = forms.CharField(
-        label=_("For dispatchers alone"), required=False, max_length=1000, widget=forms.Textarea
+        label=_("Internal (dispatch only)"), required=False, max_length=1000, widget=forms.Textarea
     )
 
     def __init__(self, *args: Any, dispatchers: bool, **options: Any) -> None:
@@ -119,25 +119,25 @@ class NotesForm(Versioned):
 class MomentForm(Overridable):
     """A milestone entered manually, after a phone call.  Requires the ride's zone as Django's current time zone."""
 
-    type = forms.ChoiceField(label=_("What happened"))
+    type = forms.ChoiceField(label=_("Event"))
     occurred_at = forms.DateTimeField(
         label=_("When"),
         required=False,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        help_text=_("Empty: just now."),
+        help_text=_("Leave blank for now."),
     )
     contacted = forms.ChoiceField(
         label=_("Who was called"),
         required=False,
         choices=[("", _("Nobody")), *ride_labels.CONTACTED.items()],
-        help_text=_("Of a try to reach somebody."),
+        help_text=_("For a contact attempt."),
     )
-    secured = forms.BooleanField(label=_("Chair or stretcher is secured"), required=False)
+    secured = forms.BooleanField(label=_("Wheelchair or stretcher secured"), required=False)
     handoff_name = forms.CharField(
-        label=_("Handed over to"),
+        label=_("Received by"),
         required=False,
         max_length=100,
-        help_text=_("At the drop-off, where it is asked for."),
+        help_text=_("At the drop-off, if the signature policy requires it."),
     )
     note = forms.CharField(label=_("Note"), required=False, max_length=MAX_NOTE)
 

@@ -97,8 +97,8 @@ def needs(ride: Ride, to: Disclosure, by: Principal) -> list[str]:
         return labels
     labels.append(str(AssistLevel(disclosed["assistLevel"]).label))
     flags = (
-        (disclosed["handoffRequired"], _("handed over to a person")),
-        (disclosed["mustNotBeLeftAlone"], _("never left alone")),
+        (disclosed["handoffRequired"], _("hand-to-hand")),
+        (disclosed["mustNotBeLeftAlone"], _("do not leave alone")),
     )
     return labels + [label for flag, label in flags if flag]
 
@@ -109,13 +109,13 @@ def notes(ride: Ride, to: Disclosure) -> list[tuple[str, str, str]]:
         return []
     rows = [
         (_("For the driver"), ride.driver_notes, ""),
-        (_("Of the rider, for drivers"), ride.accommodation.get("driverNotes") or "", ""),
+        (_("Rider's note for drivers"), ride.accommodation.get("driverNotes") or "", ""),
         (_("For the facility"), ride.facility_notes, ""),
     ]
     if to.dispatcher_notes:
         private = _("dispatchers only")
         rows.append((_("For dispatchers"), ride.dispatcher_notes, private))
-        rows.append((_("Of the rider, for dispatchers"), ride.accommodation.get("dispatcherNotes") or "", private))
+        rows.append((_("Rider's note for dispatchers"), ride.accommodation.get("dispatcherNotes") or "", private))
     return [row for row in rows if row[1]]
 
 
@@ -130,7 +130,7 @@ def people(ride: Ride, story: Story, to: Disclosure, by: Principal) -> list[dict
         rows.append((_("Driver"), f"{ride.driver.first_name} {ride.driver.last_name}", {"number": ride.driver.phone}))
     requester = ride.requested_by
     rows.append(
-        (_("Asked for it"), rider_labels.name_beside(requester.get("name") or ""), {"number": requester.get("phone")})
+        (_("Requested by"), rider_labels.name_beside(requester.get("name") or ""), {"number": requester.get("phone")})
     )
     discharge = ride.discharge or {}
     planner, receiving = discharge.get("planner") or {}, discharge.get("receiving") or {}
@@ -250,7 +250,7 @@ def details_of(data: Mapping[str, Any], own: OwnReasons) -> list[str]:
         details.append(_("changed: %(names)s") % {"names": ", ".join(_as_words(name) for name in changed)})
     if overridden := data.get("overridden"):
         details.append(
-            _("all the same: %(rules)s")
+            _("overridden: %(rules)s")
             % {"rules": ", ".join(ride_labels.code_label(rule).lower() for rule in overridden)}
         )
     return details

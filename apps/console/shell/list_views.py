@@ -60,7 +60,7 @@ def keep_view(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
     query = canonical(savable.listing, QueryDict(request.POST.get("query", "")), savable.filters(by))
     form = ViewForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Give the view a name of 60 characters at most, and say who sees it."))
+        messages.error(request, _("Give the view a name of at most 60 characters, and choose who sees it."))
     else:
         try:
             saved_views.keep(page=page, query=query, by=by, at=timezone.now(), **form.cleaned_data)

@@ -78,8 +78,8 @@ def _scoped(label: Text, address: str, icon: str, about: Text, scope: str, keys:
     return Entry(label, address, icon, about, scopes=frozenset({scope}), keys=keys)
 
 
-HOME: Final = Entry(_("Home"), "home", "house", _("Where you are now"), keys="g h")
-INBOX: Final = Entry(_("Inbox"), "inbox", "bell", _("What the service has to tell you"), scopes=alerts.AUDIENCES)
+HOME: Final = Entry(_("Home"), "home", "house", _("Overview"), keys="g h")
+INBOX: Final = Entry(_("Inbox"), "inbox", "bell", _("System alerts"), scopes=alerts.AUDIENCES)
 
 BOARD: Final = _scoped(
     _("Dispatch board"),
@@ -93,7 +93,7 @@ EXCEPTIONS: Final = _scoped(
     _("Exceptions"),
     "exceptions",
     "alarm-clock",
-    _("What needs somebody now, the worst first"),
+    _("What needs action now, most severe first"),
     Scope.EXCEPTIONS_READ,
     "g e",
 )
@@ -118,7 +118,7 @@ DELIVERIES: Final = _scoped(
     _("Deliveries"),
     "webhook_deliveries",
     "send",
-    _("What was sent, and what came of it"),
+    _("Sent events and their results"),
     Scope.WEBHOOKS_MANAGE,
 )
 
@@ -186,7 +186,7 @@ CONTENTS: Final = (
                 _("Export destinations"),
                 "export_destinations",
                 "send",
-                _("Buckets and servers that exports are put to, and how they do"),
+                _("Buckets and servers that receive exports, and their status"),
                 Scope.DESTINATIONS_MANAGE,
             ),
         ),
@@ -198,7 +198,7 @@ CONTENTS: Final = (
                 _("Webhooks"),
                 "webhook_endpoints",
                 "webhook",
-                _("Who is told of events, and how they do"),
+                _("Systems that receive events, and their status"),
                 Scope.WEBHOOKS_MANAGE,
             ),
             DELIVERIES,
@@ -210,19 +210,19 @@ CONTENTS: Final = (
                 Scope.TOKENS_MANAGE,
             ),
             Entry(_("API documentation"), "docs-reference", "book-open", _("Every operation, with examples")),
-            Entry(_("Health"), "/api/health/ready", "heart-pulse", _("Whether the service and its parts are well")),
+            Entry(_("Health"), "/api/health/ready", "heart-pulse", _("System status")),
         ),
     ),
     Group(
         _("Organizations"),
         (
             _table(_("Facilities"), "organizations.facility", "hospital", _("Places of care and their service levels")),
-            _table(_("Transport providers"), "organizations.transportprovider", "car-front", _("Companies that drive")),
-            _table(_("Home bases"), "organizations.homebase", "warehouse", _("Where vehicles stand overnight")),
-            _table(_("Payers"), "organizations.payer", "credit-card", _("Who pays, and what they want signed")),
             _table(
-                _("Escalation policies"), "organizations.escalationpolicy", "clock", _("Who hears of a late discharge")
+                _("Transport providers"), "organizations.transportprovider", "car-front", _("Transportation companies")
             ),
+            _table(_("Home bases"), "organizations.homebase", "warehouse", _("Garages")),
+            _table(_("Payers"), "organizations.payer", "credit-card", _("Payers and signature rules")),
+            _table(_("Escalation policies"), "organizations.escalationpolicy", "clock", _("Escalation contacts")),
             _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancelling and no-shows")),
             _table(_("Suggested codes"), "exports.suggestedcode", "credit-card", _("HCPCS codes that exports suggest")),
         ),
@@ -241,8 +241,8 @@ CONTENTS: Final = (
         (
             _table(_("All rides"), "rides.ride", "route", _("One leg each, with its status and history")),
             _table(_("All trips"), "rides.trip", "git-branch", _("Legs that belong together")),
-            _table(_("All assignments"), "rides.assignment", "list-checks", _("Who was put on which ride, and when")),
-            _table(_("All milestones"), "rides.milestone", "flag", _("Departed, arrived, on board: who said so")),
+            _table(_("All assignments"), "rides.assignment", "list-checks", _("Driver assignments over time")),
+            _table(_("All milestones"), "rides.milestone", "flag", _("Departed, arrived, on board: times and sources")),
             _table(
                 _("All exceptions"), "rides.rideexception", "triangle-alert", _("Open and closed, with what was done")
             ),
@@ -266,14 +266,14 @@ PAGE_KEYS: Final = (
     (
         BOARD,
         (
-            ("q", _("To the queue")),
-            ("\N{LEFTWARDS ARROW} \N{RIGHTWARDS ARROW}", _("From ride to ride")),
-            ("\N{UPWARDS ARROW} \N{DOWNWARDS ARROW}", _("From driver to driver")),
+            ("q", _("Go to queue")),
+            ("\N{LEFTWARDS ARROW} \N{RIGHTWARDS ARROW}", _("Previous and next ride")),
+            ("\N{UPWARDS ARROW} \N{DOWNWARDS ARROW}", _("Previous and next driver")),
             ("a", _("Assign")),
-            ("u", _("Take the driver off")),
+            ("u", _("Unassign the driver")),
             ("r", _("Ready now")),
             ("x", _("Select")),
-            ("t", _("To the present")),
+            ("t", _("Jump to now")),
             ("+ -", _("Zoom in and out")),
             ("[ ]", _("Earlier and later day")),
         ),

@@ -138,7 +138,7 @@ _ITEMS: Final = (
     Item(
         "dispatch",
         _("Somebody who dispatches"),
-        _("A dispatcher or dispatch supervisor, who puts drivers on rides."),
+        _("A dispatcher or dispatch supervisor, who assigns drivers to rides."),
         begin=(_("Add a person"), "admin:accounts_user_add"),
         permission="accounts.add_user",
     ),
@@ -165,7 +165,7 @@ _ITEMS: Final = (
     Item(
         "systems",
         _("A system that is connected"),
-        _("An API token, or a webhook endpoint that is told of events."),
+        _("An API token, or a webhook endpoint that receives events."),
         begin=(_("Make a token"), "api_tokens"),
         permission=Scope.TOKENS_MANAGE,
         optional=True,

@@ -59,9 +59,7 @@ class NewToken(forms.Form):
         max_length=100,
         help_text=_("For a system that has no token yet, such as “Epic bridge”."),
     )
-    name = forms.CharField(
-        label=_("What the token is for"), required=False, max_length=100, help_text=_("Such as “production”.")
-    )
+    name = forms.CharField(label=_("Label"), required=False, max_length=100, help_text=_("Such as “production”."))
     role = forms.ChoiceField(
         label=_("Role"),
         widget=forms.RadioSelect,

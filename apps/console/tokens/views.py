@@ -127,7 +127,7 @@ def state_of(token: ApiToken, at: datetime) -> tuple[str, str]:
         return "quiet", _("Client is off")
     if token.not_before is not None and token.not_before > at:
         return "info", _("Not yet valid")
-    return ("warn", _("Expires soon")) if token.expires_at <= at + SOON else ("ok", _("Works"))
+    return ("warn", _("Expires soon")) if token.expires_at <= at + SOON else ("ok", _("Active"))
 
 
 def _page(request: HttpRequest, token_id: UUID, **forms: Any) -> HttpResponse:

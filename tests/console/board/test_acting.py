@@ -87,7 +87,7 @@ def test_ride_under_way_is_reassigned_and_an_ended_one_is_not(desk: Client, ride
 
     over = text_of(desk.get(at(ride)))
 
-    assert "Give to another driver… Take the driver off…" in driven
+    assert "Reassign… Unassign…" in driven
     assert "Give to another" not in over
     assert "Status No-show" in over
 
@@ -101,7 +101,7 @@ def test_candidates_have_reasons_and_others_conflicts(desk: Client, ride: Ride) 
     said = text_of(page)
     assert "Marek Fitting" in said
     assert "no ride before this one" in said
-    assert "1 driver who may not Marek Credentialless" in said
+    assert "1 ineligible driver Marek Credentialless" in said
     assert AuditEntry.objects.filter(action="rides.candidates", subject_id=ride.pk).count() == 1
 
 
@@ -153,8 +153,8 @@ def test_a_stale_copy_is_refused_and_overwrites_nothing(desk: Client, ride: Ride
     plain = desk.post(at(ride, "assign/"), {"driver_id": second.pk, "version": 1}, follow=True)
 
     assert (stale.status_code, off.status_code) == (409, 409)
-    assert event(stale, "carelane:refused")["message"].startswith("Somebody has changed this ride meanwhile")
-    assert told(plain)[-1].startswith("Somebody has changed")
+    assert event(stale, "carelane:refused")["message"].startswith("Someone else changed this ride")
+    assert told(plain)[-1].startswith("Someone else changed")
     ride.refresh_from_db()
     assert ride.driver_id == first.pk
 
@@ -172,9 +172,9 @@ def test_van_without_stretcher_position_is_refused(desk: Client) -> None:
 
     assert answer.status_code == 422
     said = text_of(answer)
-    assert "This driver does not fit" in said
+    assert "Conflicts with this driver" in said
     assert "The vehicle cannot be arranged for 1 stretcher." in said
-    assert "Assign all the same" not in said
+    assert "Override and assign" not in said
     assert "This ride needs two people." in said
     ride.refresh_from_db()
     assert (ride.status, ride.version, Assignment.objects.count()) == ("scheduled", 1, 0)
@@ -192,7 +192,7 @@ def test_a_soft_rule_gives_way_to_a_reason(desk: Client, ride: Ride) -> None:
     said = text_of(refused)
     assert refused.status_code == 422
     assert "The ride is not inside a shift of the driver." in said
-    assert "Reason to assign all the same" in said
+    assert "Override reason" in said
     event(desk.post(at(ride, "assign/"), asked | {"override_reason": "Family asked for her"}, headers=HTMX))
     row = Assignment.objects.get()
     assert (row.overridden, row.override_reason) == (["OUTSIDE_SHIFT"], "Family asked for her")
@@ -268,7 +268,7 @@ def test_taking_off_says_why(desk: Client, ride: Ride) -> None:
 
     ride.refresh_from_db()
     assert (ride.status, ride.driver_id, told(done)) == ("scheduled", None, ["The ride waits for a driver."])
-    assert "Take the driver off" in text_of(form)
+    assert "Unassign the driver" in text_of(form)
 
 
 def test_taking_off_where_nobody_drives_changes_nothing(desk: Client, ride: Ride) -> None:
@@ -291,7 +291,7 @@ def test_a_will_call_is_released_once(desk: Client) -> None:
 
     ride.refresh_from_db()
     assert (ride.ready_at, ride.ready_source, ride.version) == (NOW, "phone", version)
-    assert done["message"] == told(again)[0] == "The rider is ready: the clock runs."
+    assert done["message"] == told(again)[0] == "The rider is marked ready."
 
 
 def test_a_ride_with_a_firm_time_is_not_released(desk: Client, ride: Ride) -> None:

@@ -76,7 +76,7 @@ def test_counters_count_the_day_and_filter_it(desk: Client) -> None:
     late, will_call, waiting = (desk.get(f"{BOARD}?show={show}") for show in ("late", "will-call", "waiting"))
 
     assert counters == {
-        "Unassigned": 2, "Will-call waiting": 1, "Late or foreseen": 2, "On board": 0, "En route": 0, "Completed": 0,
+        "Unassigned": 2, "Will-call waiting": 1, "Late / at risk": 2, "On board": 0, "En route": 0, "Completed": 0,
     }  # fmt: skip
     shape = [
         (len(page.context["driver_rows"]), len(page.context["queue"]), len(page.context["will_calls"]))
@@ -149,8 +149,8 @@ def test_an_empty_day_says_so_and_what_is_asked_wrongly_is_today(desk: Client) -
     empty = desk.get(f"{BOARD}?day=2026-12-24")
     nothing = desk.get(f"{BOARD}?day=2026-12-24&view=list&show=late")
 
-    assert "Nobody works on this day yet" in text_of(empty)
-    assert "No ride of this day under “Late or foreseen”" in text_of(nothing)
+    assert "There are no shifts and no assigned rides" in text_of(empty)
+    assert "No ride of this day under “Late / at risk”" in text_of(nothing)
     for wrong in ("day=tomorrow", "day=9999-12-31", "view=globe", "show=all"):
         page = desk.get(f"{BOARD}?{wrong}").context["page"]
         assert (page.is_today, page.view, page.show) == (True, "timeline", "")
@@ -266,7 +266,7 @@ def test_rows_draw_off_duty_leave_travel_and_delay(desk: Client) -> None:
     ]  # fmt: skip
     assert '<i class="way s' in row
     assert "<b>+15</b> Canarywell" in row
-    assert "foreseen 15 minutes late" in row
+    assert "predicted 15 minutes late" in row
     assert 'data-late="1"' in row
     assert f'id="lane-{night.driver_id}"' in idle
     assert re.findall(r'class="off (s\d+ w\d+)"', idle) == ["s360 w1080"]
@@ -278,7 +278,7 @@ def test_a_break_is_said_in_the_lane(desk: Client) -> None:
     begun = desk.post(f"{BOARD}drivers/{ride.driver_id}/break/", {"on_break": "on"}, follow=True)
     assert "On break" in text_of(begun)
 
-    assert "Back from the break" in text_of(desk.get(f"{BOARD}drivers/{ride.driver_id}/"))
+    assert "End break" in text_of(desk.get(f"{BOARD}drivers/{ride.driver_id}/"))
     ended = desk.post(f"{BOARD}drivers/{ride.driver_id}/break/", follow=True)
     assert "On break" not in text_of(ended)
 
@@ -292,7 +292,7 @@ def test_drivers_day_lists_rides_shift_and_leave(desk: Client) -> None:
     said = text_of(desk.get(f"{BOARD}drivers/{ride.driver_id}/?day=2026-11-20"))
 
     assert f"{shift.vehicle.unit_number} · Wheelchair van · on shift 07:00 to 17:00 · on leave 17:00 to 18:00." in said
-    assert f"10:00 {ride.rider.last_name}, Orla Walks Hospital → Home Assigned" in said
+    assert f"10:00 {ride.rider.last_name}, Orla Ambulatory Hospital → Home Assigned" in said
     row = AuditEntry.objects.get(action="rides.run")
     assert (row.subject_id, row.rider_ids) == (ride.driver_id, [ride.rider_id])
 

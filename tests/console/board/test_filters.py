@@ -58,7 +58,7 @@ def test_who_has_one_of_everything_sees_nothing_to_narrow(desk: Client) -> None:
     page = desk.get(BOARD)
 
     assert page.context["parts"]["fields"] == []
-    assert "Narrow down" not in text_of(page)
+    assert "Filter" not in text_of(page)
 
 
 def test_facility_filter_keeps_whole_days_of_its_drivers(desk: Client) -> None:
@@ -109,7 +109,7 @@ def test_zone_leaves_what_goes_by_its_clocks_and_shows_them(desk: Client) -> Non
     assert _shown(page) == ({str(there.driver_id), str(free.pk)}, {waits.pk})
     assert page.context["axis"].zone == DENVER
     assert "10:00" in page.context["queue"][0]["clock"], "Denver is an hour behind Chicago"
-    assert "Drivers by time, MST" in text_of(page)
+    assert "Driver timeline (MST)" in text_of(page)
     assert page.context["suggest"].endswith("zone=America%2FDenver")
 
 
@@ -145,7 +145,7 @@ def test_late_rides_of_elsewhere_are_not_counted(desk: Client) -> None:
 
     narrow, whole = desk.get(f"{BOARD}?facility={mine.facility_id}"), desk.get(BOARD)
 
-    assert (_counted(narrow)["Late or foreseen"], _counted(whole)["Late or foreseen"] > 0) == (0, True)
+    assert (_counted(narrow)["Late / at risk"], _counted(whole)["Late / at risk"] > 0) == (0, True)
     assert desk.get(f"{BOARD}?facility={mine.facility_id}&show=late").context["driver_rows"] == []
 
 

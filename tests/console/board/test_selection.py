@@ -53,11 +53,11 @@ def test_what_refuses_stays_and_says_why_while_the_others_go(desk: Client) -> No
 
     assert answer.status_code == 422
     said = text_of(answer)
-    assert "3 rides stayed as they were" in said
+    assert "3 rides were not changed" in said
     assert "1 ride is changed." in said
     assert "The record has changed since it was read." in said
     assert "A second person is needed: a stretcher." in said
-    assert "A ride out of your reach There is no such ride." in said
+    assert "A ride that you cannot open There is no such ride." in said
     by_ride = dict(Ride.objects.values_list("pk", "driver_id"))
     assert by_ride == {fits.pk: driver.pk, stale.pk: None, stretcher.pk: None}
 
@@ -90,7 +90,7 @@ def test_one_that_cannot_lose_its_driver_stays(desk: Client) -> None:
         ({}, "This field is required."),
         ({"ride": ["1:x"]}, "Choose rides of the list."),
         ({"ride": [f"{uuid7()}:1"] * 101}, "At most 100 rides at once."),
-        ({"ride": [f"{uuid7()}:1"]}, "Choose a driver, or a reason to take the drivers off."),
+        ({"ride": [f"{uuid7()}:1"]}, "Choose a driver, or a reason to unassign."),
         ({"ride": [f"{uuid7()}:1"], "back": "https://elsewhere.example/"}, "Choose a driver"),
         ({"ride": [f"{uuid7()}:1"], "back": "//elsewhere.example/console/board/"}, "Choose a driver"),
     ],

@@ -59,7 +59,7 @@ def test_preview_lists_drivers_and_changes_nothing(desk: Client) -> None:
     page = desk.get(PREVIEW)
 
     said = text_of(page)
-    assert "For 2 rides that wait there are drivers against whom nothing stands." in said
+    assert "2 unassigned rides have drivers with no conflicts." in said
     assert "no ride before this one" in said
     assert "1 → 3 rides" in said
     assert [row["ride"].pk for row in page.context["rows"]] == [ride.pk for ride in rides]
@@ -110,7 +110,7 @@ def test_b14_what_has_changed_meanwhile_is_left_out_and_named(desk: Client) -> N
 
     assert answer.status_code == 422
     said = text_of(answer)
-    assert "2 rides stayed as they were" in said
+    assert "2 rides were not changed" in said
     assert said.count("The record has changed since it was read.") == 2
     assert "1 ride is changed." in said
     assert _driver_ids(taken, moved)[0] == other.pk
@@ -161,8 +161,8 @@ def test_rides_without_a_driver_show_the_conflicts(desk: Client) -> None:
 
     said = text_of(desk.get(PREVIEW))
 
-    assert "For none of the rides that wait" in said
-    assert "2 rides for which nobody is found" in said
+    assert "None of the unassigned rides has a driver" in said
+    assert "2 rides without an available driver" in said
     assert "vehicle does not fit (1)" in said
 
 

@@ -66,7 +66,7 @@ def test_appointment_is_on_time_and_return_trip_is_will_call(desk: Client, hospi
     assert (out.pickup_at, out.appointment_at, out.scheduling_anchor) == (_at(14), _at(14, 30), "appointment")
     assert (out.dropoff_facility, out.driver_notes) == (hospital, "Ring twice.")
     assert (back.pickup_at, back.will_call, back.pickup_facility) == (_at(15, 30), True, hospital)
-    assert "The ride and the way back are booked." in told(response)[0]
+    assert "The ride and the return trip are booked." in told(response)[0]
 
 
 @pytest.mark.parametrize(
@@ -102,19 +102,19 @@ def test_times_are_meant_as_the_form_says(
 @pytest.mark.parametrize(
     ("asked", "wrong"),
     [
-        ({}, {"clock": "Say when."}),
+        ({}, {"clock": "Enter a time."}),
         ({"clock": "25:00"}, {"clock": "This is no time. Write it like 14:30, 2:30p, +45 or now."}),
-        ({"clock": "+45", "day": "2026-11-21"}, {"clock": "This counts from now: it goes with today alone."}),
+        ({"clock": "+45", "day": "2026-11-21"}, {"clock": "A time counted from now works only for today."}),
         (
             {"clock": "2:30", "day": "2027-03-14"},
             {"clock": "There is no 02:30 on that day: the clocks go forward."},
         ),
         (
             {"clock": "1:30", "day": "2027-11-07"},
-            {"clock": "01:30 comes twice on that day: say which of the two."},
+            {"clock": "01:30 occurs twice on that day: choose one of the two."},
         ),
         ({"clock": "1430", "day": ""}, {"day": "This field is required."}),
-        ({"clock": "1430", "way_back": "at_time"}, {"back_clock": "Say when."}),
+        ({"clock": "1430", "way_back": "at_time"}, {"back_clock": "Enter a time."}),
         (
             {"clock": "1430", "way_back": "at_time", "back_clock": "x"},
             {"back_clock": "This is no time. Write it like 14:30, 2:30p, +45 or now."},
@@ -123,7 +123,7 @@ def test_times_are_meant_as_the_form_says(
             {"clock": "25:00", "when": "arrive", "way_back": "will_call"},
             {"clock": "This is no time. Write it like 14:30, 2:30p, +45 or now."},
         ),
-        ({"clock": "1430", "way_back": "will_call"}, {"back_clock": "Say about when."}),
+        ({"clock": "1430", "way_back": "will_call"}, {"back_clock": "Enter an approximate time."}),
         (
             {"clock": "1430", "way_back": "will_call", "back_clock": "1630"},
             {"way_back": "A hospital discharge has no return leg."},
@@ -361,7 +361,7 @@ def test_form_is_looked_at_before_it_is_sent(desk: Client, grace: Rider) -> None
 
     assert ahead.startswith("2026-11-20 14:30 CST , in 5 h Pickup")
     assert "Pickup promised 14:15 \N{EN DASH} 14:45" in ahead
-    assert "A dispatcher will be asked: The facility looks at every booking." in ahead
+    assert "Needs dispatcher approval: The facility looks at every booking." in ahead
     assert (Ride.objects.count(), AuditEntry.objects.filter(action="riders.read", rider_ids=[grace.pk]).count()) == (
         0,
         2,
@@ -372,9 +372,9 @@ def test_form_is_looked_at_before_it_is_sent(desk: Client, grace: Rider) -> None
     ("asked", "said"),
     [
         ({"clock": "25:00"}, "This is no time. Write it like 14:30, 2:30p, +45 or now."),
-        ({"clock": ""}, "Say when: how the ride is promised stands here."),
+        ({"clock": ""}, "Enter a time to see the promised pickup."),
         ({"clock": "1430", "when": "will_call"}, "Promised when it is released."),
-        ({"clock": "1430", "day": ""}, "Say when: how the ride is promised stands here."),
+        ({"clock": "1430", "day": ""}, "Enter a time to see the promised pickup."),
     ],
 )
 def test_look_ahead_says_what_it_can(desk: Client, grace: Rider, asked: dict[str, str], said: str) -> None:
@@ -407,7 +407,7 @@ def test_look_ahead_without_a_rider_shows_the_time(desk: Client) -> None:
     ahead = text_of(desk.post(f"{BOOK}check/", sent(desk, clock="1430")))
 
     assert "2026-11-20 14:30 CST" in ahead
-    assert "Choose who rides" in ahead
+    assert "Select a rider" in ahead
 
 
 def test_look_ahead_has_a_button_of_its_own(desk: Client, grace: Rider) -> None:

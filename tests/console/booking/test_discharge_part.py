@@ -74,7 +74,7 @@ def test_what_is_not_said_is_not_there(desk: Client, grace: Rider, door: Entranc
         ),
         (
             {"entrance": "door", "pickup_from": "saved-0"},
-            {"entrance": "This is a door of the facility, and the pickup is somewhere else."},
+            {"entrance": "This entrance belongs to the facility, but the pickup is somewhere else."},
         ),
     ],
 )
@@ -115,7 +115,7 @@ def test_what_is_filled_in_is_said_while_it_is_folded_away(desk: Client, grace: 
 
     shown = desk.post(BOOK, form | {"do": "look"})
 
-    assert "Entrance, who receives, checklist East lobby, Sunrise, Belongings" in text_of(shown)
+    assert "Entrance, receiving contact, checklist East lobby, Sunrise, Belongings" in text_of(shown)
     assert shown.context["form"].more_discharge_has_errors is False
 
 

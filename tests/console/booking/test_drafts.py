@@ -54,7 +54,7 @@ def test_form_keeps_itself_and_is_taken_up_as_it_stood(desk: Client, grace: Ride
 
     answer = desk.post(KEEP, form | {"by_itself": "1", "allow_duplicate": "on", "q": "wal"})
 
-    assert (answer.status_code, answer.content.decode()) == (200, "Kept as a draft at 09:00.")
+    assert (answer.status_code, answer.content.decode()) == (200, "Draft saved at 09:00.")
     kept = BookingDraft.objects.get()
     shown = desk.get(f"{BOOK}?draft={kept.pk}")
     opened, about = shown.context["form"], shown.context["desk"]
@@ -72,7 +72,7 @@ def test_form_keeps_itself_and_is_taken_up_as_it_stood(desk: Client, grace: Ride
 
 def test_button_keeps_and_leads_to_the_list_of_what_is_begun(desk: Client, hospital: Facility, grace: Rider) -> None:
     known = sent(desk, f"?rider={grace.pk}", clock="1430")
-    assert told(desk.post(KEEP, known, follow=True)) == ["The draft is kept."]
+    assert told(desk.post(KEEP, known, follow=True)) == ["The draft is saved."]
     desk.post(KEEP, sent(desk, "?for=dialysis", **NEW))
     desk.post(KEEP, {"key": str(uuid7()), "preset": "odd"})
 
@@ -84,7 +84,7 @@ def test_button_keeps_and_leads_to_the_list_of_what_is_begun(desk: Client, hospi
         ("Discharge", "Walsh, Grace", "Riverbend General", "2026-11-20 1430"),
         ("Other", "", "", ""),
     ]
-    assert "nobody yet" in text_of(seen)
+    assert "no rider yet" in text_of(seen)
     assert (
         AuditEntry.objects.filter(action="riders.read", rider_ids=[grace.pk]).count() == 3
     )  # the form, the list twice
@@ -108,7 +108,7 @@ def test_latest_draft_is_offered_where_a_booking_begins(desk: Client, grace: Rid
     fresh = desk.get(BOOK)
 
     assert f'href="{BOOK}?draft={kept.pk}"' in fresh.content.decode()
-    assert "You began a booking and have not booked it:" in text_of(fresh)
+    assert "You have an unfinished booking:" in text_of(fresh)
     assert "You began a booking" not in text_of(desk.get(f"{BOOK}?draft={kept.pk}"))
     assert "You began a booking" not in text_of(desk.post(BOOK, sent(desk) | {"do": "new"}))
 
@@ -166,8 +166,8 @@ def test_draft_is_thrown_away(desk: Client, grace: Rider) -> None:
 
     done = desk.post(f"{DRAFTS}{kept.pk}/discard/", follow=True)
 
-    assert told(done) == ["The draft is thrown away."]
-    assert "No draft is kept." in text_of(done)
+    assert told(done) == ["The draft is deleted."]
+    assert "No drafts." in text_of(done)
     assert (BookingDraft.objects.count(), AuditEntry.objects.filter(action="rides.draft_discard").count()) == (0, 1)
     assert desk.post(f"{DRAFTS}{kept.pk}/discard/").status_code == 404
     assert desk.get(f"{BOOK}?draft={kept.pk}").status_code == 404
@@ -210,7 +210,7 @@ def test_rider_who_is_out_of_reach_by_now_is_left_out(desk: Client, hospital: Fa
 
     opened = desk.get(f"{BOOK}?draft={kept.pk}")
 
-    assert told(opened) == ["The rider or the facility of this draft is no longer in your reach."]
+    assert told(opened) == ["You no longer have access to the rider or the facility of this draft."]
     assert (opened.context["desk"].rider, opened.context["desk"].facility) == (None, other)
     assert opened.context["form"]["clock"].value() == "1430"
     assert "Walsh" not in text_of(desk.get(DRAFTS))
@@ -218,7 +218,7 @@ def test_rider_who_is_out_of_reach_by_now_is_left_out(desk: Client, hospital: Fa
 
 def test_form_without_a_key_is_not_kept(desk: Client) -> None:
     assert desk.post(KEEP, {"clock": "1430", "key": "x", "by_itself": "1"}).status_code == 422
-    assert "could not be kept" in told(desk.post(KEEP, {"clock": "1430"}, follow=True))[0]
+    assert "could not be saved" in told(desk.post(KEEP, {"clock": "1430"}, follow=True))[0]
     assert BookingDraft.objects.count() == 0
 
 

@@ -75,7 +75,7 @@ def test_row_that_is_wrong_says_why_and_nothing_is_booked(desk: Client, row: str
 
     assert (response.status_code, Ride.objects.count()) == (422, 0)
     assert said in text_of(response)
-    assert response.context["form"].errors == {"rows": ["1 row is wrong."]}
+    assert response.context["form"].errors == {"rows": ["1 row has errors."]}
     assert row in text_of(response)
 
 

@@ -46,7 +46,7 @@ def test_rider_is_offered_by_name_id_phone_and_birth_date(desk: Client, grace: R
 def test_nobody_is_offered_where_nobody_is_meant(desk: Client, grace: Rider, said: str) -> None:
     response = desk.post(f"{BOOK}riders/", {"q": said})
 
-    assert "Nobody was found." in response.content.decode()
+    assert "No riders found." in response.content.decode()
     assert "data-value" not in response.content.decode()
     assert AuditEntry.objects.get(action="riders.search").rider_ids == []
 
@@ -88,7 +88,7 @@ def test_rider_is_found_chosen_and_let_go_without_script(desk: Client, grace: Ri
 
 
 def test_search_that_finds_nobody_says_so(desk: Client) -> None:
-    assert "Nobody was found." in text_of(desk.post(BOOK, sent(desk, q="xyz") | {"do": "find"}))
+    assert "No riders found." in text_of(desk.post(BOOK, sent(desk, q="xyz") | {"do": "find"}))
 
 
 def test_empty_form_asks_for_everything_and_keeps_what_was_typed(desk: Client) -> None:
@@ -96,7 +96,7 @@ def test_empty_form_asks_for_everything_and_keeps_what_was_typed(desk: Client) -
 
     errors = response.context["form"].errors
     assert (response.status_code, Ride.objects.count()) == (422, 0)
-    assert errors == {"q": ["Choose a rider from the list, or add a new rider."], "clock": ["Say when."]}
+    assert errors == {"q": ["Choose a rider from the list, or add a new rider."], "clock": ["Enter a time."]}
     assert "Check 2 points" in text_of(response)
     assert response.context["form"]["driver_notes"].value() == "Ring twice."
 

@@ -48,11 +48,11 @@ def _asking(**details: Any) -> Ride:
 def test_answer_is_recorded_and_read_at_the_desk(said: str, words: str) -> None:
     ride = _asking(told=["dispatcher", "planner"])
     planner = planner_of(ride.facility)
-    assert "No driver yet: what shall happen?" in text_of(planner.get(page_of(ride)))
+    assert "No driver yet: what should happen?" in text_of(planner.get(page_of(ride)))
 
     done = planner.post(page_of(ride, "answer/"), {"version": ride.version, "answer": said}, follow=True)
 
-    assert told(done) == ["Dispatch is told."]
+    assert told(done) == ["Dispatch is notified."]
     event = Event.objects.filter(subject_id=ride.pk).latest("sequence")
     assert (event.type, event.data["changed"], event.data["answer"]) == ("ride.updated", ["answer"], said)
     one = RideException.objects.get(ride=ride)
@@ -74,7 +74,7 @@ def test_another_mode_changes_the_ride_and_keeps_it() -> None:
     assert traces(ride) | {"audit": 0} == before | {"audit": 0}
     done = planner.post(page_of(ride, "answer/"), form | {"mobility": "wheelchair"}, follow=True)
 
-    assert told(done) == ["Dispatch is told."]
+    assert told(done) == ["Dispatch is notified."]
     changed = Ride.objects.get(pk=ride.pk)
     assert (changed.accommodation["mobility"], changed.spaces_wheelchair) == ("wheelchair", 1)
     assert RideException.objects.get(ride=ride).details["answer"] == "change_mode"
@@ -91,7 +91,7 @@ def test_answer_without_question_or_right_changes_nothing() -> None:
 
     assert (refused.status_code, stale.status_code, denied.status_code) == (422, 409, 403)
     assert "Nobody waits for an answer about this ride." in text_of(refused)
-    assert "No driver yet: what shall happen?" not in text_of(refused)
+    assert "No driver yet: what should happen?" not in text_of(refused)
     assert [one | {"audit": 0} for one in (traces(quiet), traces(asking))] == [one | {"audit": 0} for one in before]
 
 

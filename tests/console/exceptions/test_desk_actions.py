@@ -54,7 +54,7 @@ def test_e2_acknowledge_assigns_owner_and_returns_to_list(desk: Client, dana: Us
     assert (done.status_code, done["Location"]) == (302, f"{BASE}?severity=warning")
     one.refresh_from_db()
     assert (one.status, one.owner, one.acknowledged_at) == ("acknowledged", dana, NOW)
-    assert told(desk.get(BASE)) == ["It is yours."]
+    assert told(desk.get(BASE)) == ["You are now the owner."]
     assert "You" in text_of(desk.get(BASE))
 
 
@@ -83,7 +83,7 @@ def test_what_changed_meanwhile_is_said(desk: Client) -> None:
     for one, said in (
         (closed, "Carelane has closed it already."),
         (integration, "Carelane has it already."),
-        (sharpened, "It has changed meanwhile: look at it again."),
+        (sharpened, "Someone else changed it. Review it again."),
     ):
         refused = _send(desk, one, "acknowledge")
         assert refused.status_code == 409
@@ -159,7 +159,7 @@ def test_e4_cleared_cause_resolves_exception_and_shows_history(desk: Client) -> 
     gone: dict[str, Any] = {"by": system(), "at": NOW, "code": ResolutionCode.RECOVERED_ON_TIME}
     exceptions.settle(locked(ride.pk, system()), [ExceptionType.LATE_PICKUP], **gone)
 
-    assert "Nothing needs attention." in text_of(desk.get(BASE))
+    assert "No open exceptions." in text_of(desk.get(BASE))
     assert "Recovered, on time Resolved 2026-11-20 09:00 Carelane" in text_of(desk.get(f"{BASE}history/"))
 
 

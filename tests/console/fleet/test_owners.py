@@ -256,7 +256,7 @@ def test_refused_suspension_changes_nothing_and_keeps_input(desk: Client) -> Non
 
     assert {answer.status_code for answer in (silent, blank, stale)} == {422}
     assert silent.context["form"].errors == {"reason": ["This field is required."]}
-    assert "Somebody changed it meanwhile" in text_of(stale)
+    assert "Someone else changed it" in text_of(stale)
     assert ">\nComplaint</textarea>" in stale.content.decode()
     assert 'name="version" value="1"' in stale.content.decode()
     assert _state() == before
@@ -329,7 +329,7 @@ def test_refused_change_of_a_vehicle_changes_nothing(desk: Client) -> None:
 
     assert (unknown.status_code, stale.status_code) == (422, 422)
     assert "No ride is given to this vehicle." in text_of(unknown)
-    assert "Somebody changed it meanwhile" in text_of(stale)
+    assert "Someone else changed it" in text_of(stale)
     assert _state() == before
     assert visitor(UserRole.DISPATCHER).post(path, {"status": "retired", "version": 1}).status_code == 403
     assert _state() == before

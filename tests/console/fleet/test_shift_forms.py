@@ -149,7 +149,7 @@ def test_overnight_shift_uses_the_providers_time_zone(desk: Client) -> None:
         ({"ends": "now"}, "ends", "Write a time of day, like 14:30 or 2:30p."),
         ({"ends": "06:00"}, "ends", "A shift ends at another time than it starts."),
         ({"day": "2027-03-14", "starts": "02:30"}, "starts", "There is no 02:30 on that day: the clocks go forward."),
-        ({"day": "2026-11-01", "starts": "01:30"}, "starts", "01:30 comes twice on that day: say which of the two."),
+        ({"day": "2026-11-01", "starts": "01:30"}, "starts", "01:30 occurs twice on that day: choose one of the two."),
     ],
 )
 def test_what_is_no_shift_is_said_beside_it(desk: Client, given: dict[str, str], field: str, said: str) -> None:
@@ -230,7 +230,7 @@ def test_shift_changed_by_others_is_shown_first(desk: Client) -> None:
     answer = desk.post(_of(shift), _form(shift.driver, shift.vehicle, ends="15:00", version=1))
 
     assert answer.status_code == 422
-    assert "Somebody changed it meanwhile." in text_of(answer)
+    assert "Someone else changed it." in text_of(answer)
     assert _span(shift)[1] == SIX + 8 * HOUR
 
 
@@ -383,7 +383,7 @@ def test_a_break_begins_and_ends_from_the_shift(desk: Client) -> None:
     ended = desk.post(_of(shift, "break/"), follow=True)
 
     assert (told(begun), told(ended)) == (["The driver is on a break."], ["The driver is back from the break."])
-    assert "Back from the break" in text_of(begun)
+    assert "End break" in text_of(begun)
     assert "Takes a break" in text_of(ended)
     assert (on_break, Driver.objects.get(pk=shift.driver_id).on_break) == (True, False)
 

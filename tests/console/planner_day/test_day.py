@@ -102,7 +102,7 @@ def test_rides_stand_in_the_order_in_which_a_planner_works(ward: Facility) -> No
         "done": [one.pk for one in done],
     }
     assert "St. Brigid Hospital, Fri 20 Nov 2026" in text_of(seen)
-    assert "is the way back still needed?" in text_of(seen)
+    assert "is the return trip still needed?" in text_of(seen)
     assert "<title>Facility's day" in seen.content.decode()
 
 
@@ -235,7 +235,7 @@ def test_w2_ready_releases_and_the_second_press_changes_nothing(ward: Facility) 
     assert _stands(first) == {"moving": [ride.pk]}
     assert told(second) == ["The ride was released already."]
     assert _without_audit(ride) == before | {"audit": 0}
-    assert told(_send(planner, ride, "unready")) == ["The release is taken back."]
+    assert told(_send(planner, ride, "unready")) == ["The release is withdrawn."]
     assert Ride.objects.get(pk=ride.pk).ready_at is None
 
 
@@ -250,7 +250,7 @@ def test_stale_press_is_refused_and_may_be_given_again(ward: Facility) -> None:
     ]
 
     assert [one.status_code for one in answers] == [409] * 4
-    assert "Somebody changed it meanwhile." in text_of(answers[0])
+    assert "Someone else changed it." in text_of(answers[0])
     assert _without_audit(ride) == before
 
 
@@ -262,13 +262,13 @@ def test_open_checklist_holds_a_patient_back_until_it_is_ticked(ward: Facility) 
     refused = _send(planner, ride, "ready")
     assert (refused.status_code, _without_audit(ride)) == (422, before)
     assert "Checklist: the discharge order is not signed." in text_of(refused)
-    assert "Nobody leaves without: Order signed." in text_of(refused)
+    assert "Required before departure: Order signed." in text_of(refused)
     assert "4 open" in text_of(refused)
-    assert "Do it all the same" not in text_of(refused)
+    assert "Override" not in text_of(refused)
 
-    assert told(_send(planner, ride, "tick", tick="orderSigned")) == ["The checklist is kept."]
-    assert told(_send(planner, ride, "tick", tick="paperwork")) == ["The checklist is kept."]
-    assert told(_send(planner, ride, "tick", untick="paperwork")) == ["The checklist is kept."]
+    assert told(_send(planner, ride, "tick", tick="orderSigned")) == ["The checklist is saved."]
+    assert told(_send(planner, ride, "tick", tick="paperwork")) == ["The checklist is saved."]
+    assert told(_send(planner, ride, "tick", untick="paperwork")) == ["The checklist is saved."]
     assert (Ride.objects.get(pk=ride.pk).discharge or {})["checklist"] == {"orderSigned": True, "paperwork": False}
     assert told(_send(planner, ride, "ready")) == ["The ride is released: the rider is ready."]
 
@@ -279,7 +279,7 @@ def test_dispatch_overrides_an_open_checklist_with_a_reason(ward: Facility) -> N
 
     refused = _send(desk, ride, "ready")
     assert refused.status_code == 422
-    assert "Do it all the same" in text_of(refused)
+    assert "Override" in text_of(refused)
     assert told(_send(desk, ride, "ready", override="on", override_reason="Signed on paper")) == [
         "The ride is released: the rider is ready."
     ]
@@ -301,17 +301,17 @@ def test_checklist_is_dispatchs_once_a_driver_is_on_the_ride(ward: Facility) -> 
     planner = planner_of(ward)
     before = _without_audit(ride)
 
-    assert "A driver is on it: dispatch ticks it for you." in text_of(planner.get(BASE))
+    assert "A driver is assigned: dispatch checks the items for you." in text_of(planner.get(BASE))
     assert f"tick-{ride.pk}" not in planner.get(BASE).content.decode()
     assert _send(planner, ride, "tick", tick="orderSigned").status_code == 403
     assert _without_audit(ride) == before
-    assert told(_send(visitor(UserRole.DISPATCHER), ride, "tick", tick="orderSigned")) == ["The checklist is kept."]
+    assert told(_send(visitor(UserRole.DISPATCHER), ride, "tick", tick="orderSigned")) == ["The checklist is saved."]
 
 
 def test_answers_of_the_ladder_are_given_from_the_day(ward: Facility) -> None:
     ride = _asking(ward)
     planner = planner_of(ward)
-    assert "No driver yet: what shall happen?" in text_of(planner.get(BASE))
+    assert "No driver yet: what should happen?" in text_of(planner.get(BASE))
     before = _without_audit(ride)
 
     unsaid = _send(planner, ride, "answer", answer="change_mode")
@@ -319,7 +319,7 @@ def test_answers_of_the_ladder_are_given_from_the_day(ward: Facility) -> None:
     assert f'href="#answer-{ride.pk}_mobility"' in unsaid.content.decode()
     done = _send(planner, ride, "answer", answer="change_mode", mobility="wheelchair")
 
-    assert told(done) == ["Dispatch is told."]
+    assert told(done) == ["Dispatch is notified."]
     assert RideException.objects.get(ride=ride).details["answer"] == "change_mode"
     assert Ride.objects.get(pk=ride.pk).accommodation["mobility"] == "wheelchair"
     assert _stands(done) == {"waiting": [ride.pk]}
@@ -347,9 +347,9 @@ def test_estimate_is_told_with_its_age_and_never_invented(ward: Facility) -> Non
     with time_machine.travel(NOW + 65 * MINUTE, tick=False):
         passed = text_of(planner_of(ward).get(BASE))
 
-    assert f"Marek, {driver.license_plate} Promised by 09:50 nobody has told yet when it comes" in unknown
-    assert "Expected 10:01 (in 57 min) told 4 min ago promised by 09:50 foreseen 11 min late" in expected
-    assert "Was expected 10:01 told 1 h ago promised by 09:50" in passed
+    assert f"Marek, {driver.license_plate} Promised by 09:50 no arrival time reported yet" in unknown
+    assert "Expected 10:01 (in 57 min) reported 4 min ago promised by 09:50 predicted 11 min late" in expected
+    assert "Was expected 10:01 reported 1 h ago promised by 09:50" in passed
     assert "15 min late" in passed
 
 
@@ -384,7 +384,7 @@ def test_ride_without_a_driver_says_so(ward: Facility) -> None:
 
     assert "Promised by 10:00 no driver yet" in seen
     assert "Promised by 14:15 not confirmed yet" in seen
-    assert "Nothing is promised before the rider is ready." in seen
+    assert "A pickup time is promised once the rider is ready." in seen
     assert "4 West, room 417" in seen
 
 

@@ -243,7 +243,7 @@ def test_planner_never_sees_code_but_can_replace_or_remove_it(centre: Facility, 
     for response in (shown, refused):
         assert "8812" not in response.content.decode()
         assert _folds(response)["Door code at the pickup"] == (False, "set")
-    assert "There is one, which dispatchers and drivers see." in text_of(shown)
+    assert "There is one, which only dispatchers and drivers see." in text_of(shown)
     assert (kept, changed, Terms.objects.get().pickup_access) == ("gate 8812#", "gate 77", "")
 
 
@@ -338,10 +338,10 @@ def test_fields_say_what_the_profile_has(centre: Facility, rider: Rider, desk: C
 
     page = text_of(desk.get(page_of(order, "change/")))
 
-    assert "As the profile has it: Power wheelchair" in page
-    assert "As the profile has it: Yes" in page
-    assert "Empty: as the profile has it, 160." in page
-    assert "Commas between. Empty: as the profile has it, walker." in page
+    assert "From profile: Power wheelchair" in page
+    assert "From profile: Yes" in page
+    assert "If blank, from profile: 160." in page
+    assert "Commas between. If blank, from profile: walker." in page
 
 
 def test_dispatcher_notes_are_hidden_from_planners_and_remain(centre: Facility, rider: Rider, planner: Client) -> None:

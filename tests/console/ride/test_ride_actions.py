@@ -114,7 +114,7 @@ def test_planner_releases_a_will_call_and_takes_it_back() -> None:
     assert told(_send(planner, ride, "ready")) == ["The ride is released: the rider is ready."]
     ride.refresh_from_db()
     assert (ride.ready_at, ride.ready_source) == (NOW, "facility_portal")
-    assert told(_send(planner, ride, "unready")) == ["The release is taken back."]
+    assert told(_send(planner, ride, "unready")) == ["The release is withdrawn."]
     ride.refresh_from_db()
     assert ride.ready_at is None
 
@@ -126,8 +126,8 @@ def test_open_checklist_gives_way_to_dispatch_with_a_reason(desk: Client) -> Non
     refused = _send(desk, ride, "ready")
     assert refused.status_code == 422
     assert "Checklist: the discharge order is not signed." in text_of(refused)
-    assert "Do it all the same" in text_of(refused)
-    assert "Do it all the same" not in text_of(_send(_planner(ride), ride, "ready"))
+    assert "Override" in text_of(refused)
+    assert "Override" not in text_of(_send(_planner(ride), ride, "ready"))
     assert traces(ride) | {"audit": 0} == before | {"audit": 0}
 
     unsaid = _send(desk, ride, "ready", override="on")
@@ -136,7 +136,7 @@ def test_open_checklist_gives_way_to_dispatch_with_a_reason(desk: Client) -> Non
     done = _send(desk, ride, "ready", override="on", override_reason="Signed on paper")
 
     assert told(done) == ["The ride is released: the rider is ready."]
-    assert "all the same: discharge checklist" in text_of(done)
+    assert "overridden: discharge checklist" in text_of(done)
 
 
 def test_request_is_confirmed_and_overlap_needs_a_reason(desk: Client) -> None:
@@ -148,7 +148,7 @@ def test_request_is_confirmed_and_overlap_needs_a_reason(desk: Client) -> None:
 
     refused = _send(desk, ride, "confirm")
     assert refused.status_code == 422
-    assert "Do it all the same" in text_of(refused)
+    assert "Override" in text_of(refused)
     done = _send(desk, ride, "confirm", override="on", override_reason="Two visits")
 
     assert told(done) == ["The ride is confirmed."]
@@ -161,7 +161,7 @@ def test_driver_is_taken_off_with_a_reason(desk: Client) -> None:
     assert _send(desk, ride, "unassign").status_code == 422
     done = _send(desk, ride, "unassign", reason_code="replanned")
 
-    assert told(done) == ["The driver is taken off; the ride waits for another."]
+    assert told(done) == ["The driver is unassigned. The ride waits for another driver."]
     assert Ride.objects.get(pk=ride.pk).status == "scheduled"
     assert Assignment.objects.get(ride=ride).end_reason == "replanned"
 
@@ -223,7 +223,7 @@ def test_moments_are_entered_by_hand_in_the_zone_of_the_ride(desk: Client) -> No
         {"type": "dropped_off"},
     )
     for step in steps:
-        assert told(_send(desk, ride, "moment", **step)) == ["The moment is recorded."], step
+        assert told(_send(desk, ride, "moment", **step)) == ["The time is logged."], step
 
     ride.refresh_from_db()
     assert ride.status == "completed"

@@ -137,7 +137,7 @@ def test_providers_and_analysts_see_no_names_and_no_doors() -> None:
         for hidden in ("Canary", "REF-17", "North door", "417", "4711", "Nina", "Dora", "Ria", "Ring", "Pays", "+1312"):
             assert hidden not in seen, hidden
         assert f"Rider …{str(ride.rider_id)[-4:]}" in seen
-        assert "What can be done" not in seen
+        assert "Actions" not in seen
 
 
 def test_title_and_addresses_name_nobody() -> None:
@@ -174,8 +174,8 @@ def test_each_look_leaves_a_row_and_auditors_see_who_looked() -> None:
         f"user:{person.pk}",
     )
     seen = text_of(visitor(UserRole.AUDITOR).get(page_of(ride)))
-    assert "Who looked at it Dana Desk" in seen
-    assert "Who looked at it" not in text_of(client.get(page_of(ride)))
+    assert "Access history Dana Desk" in seen
+    assert "Access history" not in text_of(client.get(page_of(ride)))
 
 
 def test_timeline_tells_each_moment_with_its_provenance() -> None:
@@ -199,11 +199,11 @@ def test_timeline_tells_each_moment_with_its_provenance() -> None:
 
     seen = text_of(visitor(UserRole.DISPATCHER).get(page_of(ride)))
 
-    assert "Driver departed corrected Dana Desk, entered by hand, written down" in seen
-    assert "Driver departed does not count: said otherwise later Dana Desk, entered by hand" in seen
+    assert "Driver departed corrected Dana Desk, entered by hand, recorded" in seen
+    assert "Driver departed voided by a later entry Dana Desk, entered by hand" in seen
     assert "Left the base" in seen
     assert "; The river rose; fault: none; late" in seen
-    assert "Booked Carelane, written down" in seen
+    assert "Booked Carelane, recorded" in seen
     assert "Ended The river rose, fault: none, late; by Dana Desk" in seen
 
 

@@ -69,7 +69,7 @@ def test_list_tells_what_each_token_may_and_until_when() -> None:
 
     page = text_of(visitor().get(LIST))
 
-    assert f"clt_…{token.key_id[-4:]} production Works {token.client.name}" in page
+    assert f"clt_…{token.key_id[-4:]} production Active {token.client.name}" in page
     assert "Billing, read only rides:read 2026-11-20 09:00 Never 2027-01-19 09:00 , in 60 days" in page
     assert token.key_id not in page
 
@@ -261,7 +261,7 @@ def test_page_shows_whom_a_token_reaches() -> None:
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        ({}, "Works"),
+        ({}, "Active"),
         ({"expires_at": NOW + 14 * DAY}, "Expires soon"),
         ({"expires_at": NOW}, "Expired"),
         ({"revoked_at": NOW, "revoked_reason": "lost"}, "Revoked"),
@@ -273,7 +273,7 @@ def test_page_shows_whom_a_token_reaches() -> None:
 def test_state_of_a_token_is_said_in_a_word(columns: dict[str, Any], says: str) -> None:
     page = text_of(visitor().get(_page(_token(**columns))))
 
-    assert re.search(rf"clt_…\w{{4}} {says} What it may do", page)
+    assert re.search(rf"clt_…\w{{4}} {says} Permissions", page)
 
 
 def test_token_of_a_client_that_is_off_says_so() -> None:
