@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,21 @@ def service(services: Forge, transactional_db: None) -> Iterator[str]:
 
 
 @pytest.fixture
-def inspector_of(service: str, browser: Browser) -> Callable[[User | None], Inspector]:
+def inspector_of(service: str, browser: Browser) -> Iterator[Callable[[User | None], Inspector]]:
     """Return a function that makes an inspector for a logged-in user or an anonymous visitor."""
+    with ExitStack() as windows:
 
-    def make(user: User | None = None) -> Inspector:
-        pictures = os.environ.get("PICTURES")
-        return Inspector(browser, service, _cookies(service, user), Path(pictures) if pictures else None)
+        def make(user: User | None = None) -> Inspector:
+            pictures = os.environ.get("PICTURES")
+            return Inspector(
+                browser,
+                service,
+                _cookies(service, user),
+                windows.enter_context,
+                pictures=Path(pictures) if pictures else None,
+            )
 
-    return make
+        yield make
 
 
 def _cookies(service: str, user: User | None) -> list[dict[str, Any]]:

@@ -5,8 +5,8 @@ in its current state; an error that a page reports while a context is open fails
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -66,6 +66,10 @@ class Heard:
     def complaints(self) -> list[str]:
         return [text for text, url in self.said if not (text.startswith("Failed to load") and url in self.refused)]
 
+    def forget(self) -> None:
+        self.said.clear()
+        self.refused.clear()
+
     def listen(self, context: BrowserContext) -> None:
         context.on("console", self._console)
         context.on("response", self._response)
@@ -86,6 +90,9 @@ class Heard:
             self.refused.add(request.url)
 
 
+Window = tuple[BrowserContext, Heard]
+
+
 @dataclass
 class Inspector:
     """Opens pages and collects their faults.  Faults are texts; a good page has none."""
@@ -93,18 +100,27 @@ class Inspector:
     browser: Browser
     url: str
     cookies: list[Any]
+    open_until_end: Callable[[AbstractContextManager[Window]], Window]  # closes it at the end of the test
     pictures: Path | None = None
+    window: Window | None = None
 
     def inspect(self, path: str, *, name: str, status: int = 200) -> list[str]:
-        """Open a page in both themes and at every width; return all faults."""
-        with self._opened() as (context, heard):
-            page = context.new_page()
-            response = page.goto(self.url + path, wait_until="load")
-            found = faults(page)
-            if response is None or response.status != status:
-                found.append(f"answered {response and response.status}, not {status}")
-            self._photograph(page, name)
-            return [f"{name}: {finding}" for finding in found + heard.complaints()]
+        """Open a page in both themes and at every width; return all faults.
+
+        All pages that one inspector inspects share a window, and so the browser's cache of static files.
+        """
+        if self.window is None:
+            self.window = self.open_until_end(self._opened())
+        context, heard = self.window
+        heard.forget()
+        page = context.new_page()
+        response = page.goto(self.url + path, wait_until="load")
+        errors = faults(page)
+        if response is None or response.status != status:
+            errors.append(f"answered {response and response.status}, not {status}")
+        self._photograph(page, name)
+        page.close()
+        return [f"{name}: {error}" for error in errors + heard.complaints()]
 
     @contextmanager
     def context(self, **options: Any) -> Iterator[BrowserContext]:
@@ -115,7 +131,7 @@ class Inspector:
             assert not complaints, "\n".join(complaints)
 
     @contextmanager
-    def _opened(self, **options: Any) -> Iterator[tuple[BrowserContext, Heard]]:
+    def _opened(self, **options: Any) -> Iterator[Window]:
         heard = Heard()
         with self.browser.new_context(
             color_scheme="light", reduced_motion="reduce", viewport={"width": 1440, "height": 900}, **options
@@ -152,14 +168,20 @@ def faults(page: Page) -> list[str]:
     page.emulate_media(color_scheme="dark")
     found += [f"axe, dark: {finding}" for finding in _axe(page, {"type": "rule", "values": COLOURS})]
     page.emulate_media(color_scheme="light")
-    size = page.viewport_size
+    found += too_wide(page)
+    return found
+
+
+def too_wide(page: Page) -> list[str]:
+    """Return the widths at which a page has to be scrolled sideways."""
+    errors, size = [], page.viewport_size
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         overflow = page.evaluate(OVERFLOW)
-        found += [f"{overflow} px too wide at {width}"] if overflow > 0 else []
+        errors += [f"{overflow} px too wide at {width}"] if overflow > 0 else []
     if size is not None:
         page.set_viewport_size(size)
-    return found
+    return errors
 
 
 def _axe(page: Page, only: dict[str, Any]) -> list[str]:
