@@ -100,7 +100,7 @@ def test_failing_cleanup_step_is_alerted_and_stops_no_other(
         tasks.clean_up()
 
     assert Alert.objects.filter(kind="webhook.delivery.exhausted").count() == 1
-    assert len([one for one in caplog.records if one.name == "lib.task_steps"]) == 2
+    assert len([record for record in caplog.records if record.name == "apps.accounts.services.housekeeping"]) == 2
     alert = Alert.objects.get(kind="task.failed")
     assert alert.resolved_at is None
     monkeypatch.undo()

@@ -1,5 +1,6 @@
 """Periodic tasks of several steps: a failure of one step raises an alert and does not stop the other steps."""
 
+import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
@@ -8,7 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from apps.accounts.models import Alert
 from apps.accounts.services import alerts
 from lib.messages import Message
-from lib.task_steps import run_steps
+
+log = logging.getLogger(__name__)
 
 
 def run(task: str, steps: Mapping[str, Callable[[], object]], *, scope: str, at: datetime) -> None:
@@ -17,7 +19,7 @@ def run(task: str, steps: Mapping[str, Callable[[], object]], *, scope: str, at:
     `task` is the name of the Celery task, the keys of `steps` name the steps; both appear in the alert, which is
     addressed to people with `scope`.  Steps open their own transactions.  One further query while all steps succeed.
     """
-    outcomes = dict(run_steps(steps))
+    outcomes = {name: _succeeds(name, step) for name, step in steps.items()}
     for name in (name for name, succeeded in outcomes.items() if not succeeded):
         alerts.raise_alert(
             kind="task.failed",
@@ -29,6 +31,15 @@ def run(task: str, steps: Mapping[str, Callable[[], object]], *, scope: str, at:
             at=at,
         )
     alerts.resolve(*(_key(task, name) for name, succeeded in outcomes.items() if succeeded), at=at)
+
+
+def _succeeds(name: str, step: Callable[[], object]) -> bool:
+    try:
+        step()
+    except Exception:
+        log.exception("step of a periodic task failed", extra={"step": name})
+        return False
+    return True
 
 
 def _key(task: str, step: str) -> str:
