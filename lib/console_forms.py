@@ -20,7 +20,7 @@ def choose(form: forms.Form, name: str, rows: Iterable[tuple[Any, str]], *, firs
     cast(forms.ChoiceField, form.fields[name]).choices = choices if first is None else [("", first), *choices]
 
 
-class Ticks(forms.CheckboxSelectMultiple):
+class CheckboxList(forms.CheckboxSelectMultiple):
     """Checkboxes; the URL may repeat the parameter for each value, as browsers do, or separate values by commas."""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
@@ -28,20 +28,20 @@ class Ticks(forms.CheckboxSelectMultiple):
         return sorted({value for text in texts for value in text.split(",") if value})
 
 
-class Several(forms.MultipleChoiceField):
-    """A multiple choice in which no selection means all; `whole` is the label for all."""
+class MultiSelectField(forms.MultipleChoiceField):
+    """A multiple choice in which no selection means all; `all_label` is the label for all."""
 
-    widget = Ticks
+    widget = CheckboxList
 
-    def __init__(self, *, whole: Any, **options: Any) -> None:
+    def __init__(self, *, all_label: Any, **options: Any) -> None:
         super().__init__(required=False, **options)
-        self.whole = whole
+        self.all_label = all_label
 
 
 class ListFilter(forms.Form):
     """The filter of a list; all of its values are in the URL."""
 
-    def known(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """Return the filter's query parameters: only fields of the form, with valid and non-empty values."""
         self.is_valid()
         return {name: _spelled(value) for name, value in self.cleaned_data.items() if value}
@@ -51,7 +51,7 @@ def _spelled(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-def spoken(choices: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
+def capitalized(choices: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
     """Capitalize the labels of choices, for use at the start of a line; lazy labels stay lazy."""
     return [(str(value), capfirst(label)) for value, label in choices]
 
@@ -63,7 +63,7 @@ def day_field(label: Any, *, since: date = date(2000, 1, 1), **options: Any) -> 
     return forms.DateField(label=label, widget=widget, validators=bounds, **options)
 
 
-def put_on(form: forms.Form, refusal: DomainError, names: Mapping[str, str]) -> None:
+def add_errors(form: forms.Form, refusal: DomainError, names: Mapping[str, str]) -> None:
     """Add the messages of an error to a bound form; `names` maps API field names to form fields.
 
     Messages contain the labels of fields in place of their API names.

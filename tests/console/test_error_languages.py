@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, override
 import apps
 import lib
 from apps.webhooks.services import endpoints
-from lib.console_forms import put_on
+from lib.console_forms import add_errors
 from lib.errors import DomainError, InvalidInput
 from lib.messages import Message
 from tests import texts
@@ -134,7 +134,7 @@ def test_forms_show_errors_without_english_words() -> None:
         form = forms.Form({})
         form.fields["first"] = forms.DateField(label="Desde", required=False)
         with override("es"):
-            put_on(form, _error(template), {"fromDate": "first"})
+            add_errors(form, _error(template), {"fromDate": "first"})
             shown = " ".join(str(error) for errors in form.errors.values() for error in errors)
         if words := english_words(template, shown):
             problems[template] = words

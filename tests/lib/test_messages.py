@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy, override
 
 from apps.riders.rules.needs import Mobility
-from lib.console_forms import put_on
+from lib.console_forms import add_errors
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.messages import FieldName, Message, lowered
 
@@ -80,7 +80,7 @@ def test_forms_name_fields_by_their_labels() -> None:
     )
     error = InvalidInput("endDate", _("%(field)s is required."))
 
-    put_on(form, DomainError(details=[detail, *error.details]), {"endDate": "end", "startDate": "start"})
+    add_errors(form, DomainError(details=[detail, *error.details]), {"endDate": "end", "startDate": "start"})
 
     assert form.errors["end"] == ["Last day lies before first day.", "Last day is required."]
     assert str(error) == "endDate is required."

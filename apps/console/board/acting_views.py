@@ -41,7 +41,7 @@ from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
 from lib.access import Principal
 from lib.clocks import clock
-from lib.console_forms import put_on
+from lib.console_forms import add_errors
 from lib.errors import DomainError, NotFound, StaleVersion
 from lib.scopes import Scope
 
@@ -145,7 +145,7 @@ def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         except StaleVersion as refusal:
             return _stale(request, refusal)
         except DomainError as refusal:
-            put_on(form, refusal, _FIELDS_BY_PARAMETER)
+            add_errors(form, refusal, _FIELDS_BY_PARAMETER)
         else:
             return _success_response(
                 request, updated, _("The ride waits for a driver."), _undo_of_unassignment(updated, previous)
@@ -238,7 +238,7 @@ def _refused(request: HttpRequest, ride: Ride, form: AssignForm, refusal: Domain
         conflicts = refusal.violations
         form.add_error(None, refusal.message)
     else:
-        put_on(form, refusal, _FIELDS_BY_PARAMETER)
+        add_errors(form, refusal, _FIELDS_BY_PARAMETER)
     return _assign_page(request, ride, form, violations=conflicts, status=UNPROCESSABLE)
 
 

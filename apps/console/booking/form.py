@@ -31,7 +31,7 @@ from apps.rides.rules.draft import Notes, Payment, ReturnLeg, RideDraft, Service
 from apps.rides.services import booking
 from apps.rides.services.booking import OverlappingRide, RiderNotBookable
 from lib.access import Principal
-from lib.console_forms import choose, put_on
+from lib.console_forms import add_errors, choose
 from lib.errors import DomainError
 from lib.ids import uuid_or_none
 
@@ -296,7 +296,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
         elif isinstance(refusal, RiderNotBookable):
             self.add_error("q", refusal.message)
         else:
-            put_on(self, refusal, self._names())
+            add_errors(self, refusal, self._names())
 
     def _names(self) -> dict[str, str]:
         is_arrival = self.cleaned_data.get("when") == ARRIVE

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 from apps.riders.rules.needs import AssistLevel, Mobility, OxygenSource, Precautions, Severity
 from apps.riders.schemas.accommodation import MAX_LOAD_MINUTES, MAX_POUNDS, STAIR_EQUIPMENT
 from apps.rides.services.editing import merge
-from lib.console_forms import spoken
+from lib.console_forms import capitalized
 
 Shape = Mapping[str, Any]
 YES: Final = "yes"
@@ -59,7 +59,7 @@ class Need:
 
 
 def choice(choices: Iterable[tuple[Any, Any]]) -> ValueType:
-    labels = dict(spoken(choices))
+    labels = dict(capitalized(choices))
 
     def field(label: Any, default: str) -> forms.Field:
         default = labels.get(default, "")

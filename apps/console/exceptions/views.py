@@ -72,7 +72,7 @@ def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, A
     """Return the template context of the requested page of the queue, and record the read in the audit trail."""
     by, now = principal_of(request), timezone.now()
     form = cast(QueueFilter, (filters or queue_filters(by))(request.GET))
-    shown = arranged(request, QUEUE, form.known())
+    shown = arranged(request, QUEUE, form.parameters())
     page = exception_queue.queue(
         form.exception_filter(), by=by, at=now, sort=shown.sort, after=shown.after, size=shown.rows
     )
@@ -96,7 +96,7 @@ def history(request: HttpRequest) -> HttpResponse:
     by, now = principal_of(request), timezone.now()
     filters = history_filters(by)
     form = cast(HistoryFilter, filters(request.GET))
-    shown = arranged(request, HISTORY, form.known())
+    shown = arranged(request, HISTORY, form.parameters())
     page = exception_queue.history(form.exception_filter(), by=by, sort=shown.sort, after=shown.after, size=shown.rows)
     names = accounts.names_of(exception_row.resolved_by for exception_row in page.rows)
     _record_list(page.rows, by)

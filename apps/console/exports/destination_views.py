@@ -17,7 +17,7 @@ from apps.console.exports.destination_forms import FORMS, DestinationForm, initi
 from apps.console.kit.rights import UNPROCESSABLE, is_proven, require_recent_login, require_scope, to_proof
 from apps.exports.models import ExportDestination
 from apps.exports.services import destinations as destination_service
-from lib.console_forms import put_on
+from lib.console_forms import add_errors
 from lib.errors import DomainError, NotFound, StaleVersion
 from lib.scopes import Scope
 
@@ -181,7 +181,7 @@ def _add_error(form: DestinationForm, error: DomainError) -> None:
     if isinstance(error, StaleVersion):
         form.add_error(None, _("Someone else changed the destination. Open it again to see the changes."))
     else:
-        put_on(form, error, {**form.names, "secret": form.secret_field})
+        add_errors(form, error, {**form.names, "secret": form.secret_field})
 
 
 def _form(

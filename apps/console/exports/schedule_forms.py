@@ -29,7 +29,7 @@ from apps.reporting.rules.kpis import ALL_KPIS
 from apps.rides.rules.draft import ServiceType
 from lib.access import Phi, Principal
 from lib.api.serializers import camel
-from lib.console_forms import choose, put_on, spoken
+from lib.console_forms import add_errors, capitalized, choose
 from lib.errors import DomainError
 from lib.ids import uuid_or_none
 
@@ -63,7 +63,7 @@ class _ScheduleForm(forms.Form):
         label=_("Name"), max_length=60, help_text=_("Recipients can read it: do not write anything about riders.")
     )
     covers = forms.ChoiceField(label=_("Period"))
-    every = forms.ChoiceField(label=_("How often"), choices=spoken(Every.choices))
+    every = forms.ChoiceField(label=_("How often"), choices=capitalized(Every.choices))
     weekdays = forms.MultipleChoiceField(
         label=_("Days of the week"),
         required=False,
@@ -136,7 +136,7 @@ class _ScheduleForm(forms.Form):
         )
 
     def add_errors(self, error: DomainError) -> None:
-        put_on(self, error, {camel(name): name for name in self.fields} | {"destinationId": "destination_id"})
+        add_errors(self, error, {camel(name): name for name in self.fields} | {"destinationId": "destination_id"})
 
 
 class ReportForm(_ScheduleForm):
@@ -147,7 +147,7 @@ class ReportForm(_ScheduleForm):
 
     report = forms.ChoiceField(label=_("Report"))
     service_type = forms.ChoiceField(
-        label=_("Service"), required=False, choices=[("", _("All services")), *spoken(ServiceType.choices)]
+        label=_("Service"), required=False, choices=[("", _("All services")), *capitalized(ServiceType.choices)]
     )
     basis = forms.ChoiceField(
         label=_("Closed days"),
@@ -160,7 +160,7 @@ class ReportForm(_ScheduleForm):
     ) -> None:
         super().__init__(data, by=by, current=current, initial={**_MONDAY_AT_SEVEN, **(initial or {})})
         choose(self, "report", [(OVERVIEW, str(_("Main figures"))), *((kpi.key, kpi_title(kpi)) for kpi in ALL_KPIS)])
-        choose(self, "covers", spoken((value, label) for value, label in Covers.choices if value != Covers.CHANGES))
+        choose(self, "covers", capitalized(choice for choice in Covers.choices if choice[0] != Covers.CHANGES))
 
     def initial_of(self, current: ScheduleRequest) -> dict[str, Any]:
         return {**super().initial_of(current), "report": current.report}
@@ -192,7 +192,7 @@ class ExportForm(_ScheduleForm):
         choose(self, "phi", [(phi.value, str(name)) for phi, name in LEVEL_NAMES.items() if phi <= level(by)])
         destinations = ExportDestination.objects.active().order_by("name", "pk").values_list("pk", "name")
         choose(self, "destination_id", destinations, first=_("To people, by e-mail"))
-        choose(self, "covers", spoken(Covers.choices))
+        choose(self, "covers", capitalized(Covers.choices))
 
     def initial_of(self, current: ScheduleRequest) -> dict[str, Any]:
         values = {"dataset": current.dataset, "format": current.format, "phi": current.phi.value}
@@ -219,7 +219,7 @@ FORMS: Final[Mapping[str, type[_ScheduleForm]]] = {ReportForm.kind: ReportForm, 
 
 def initial_from(query: QueryDict, *, by: Principal, zone: ZoneInfo, at: datetime) -> dict[str, Any]:
     """Return the initial values of a new schedule: the filters of the report page, the user and their time zone."""
-    page_filters = filters(by, at=at)(query).known()
+    page_filters = filters(by, at=at)(query).parameters()
     report = query.get("report", OVERVIEW)
     return {
         "report": report,

@@ -49,7 +49,7 @@ def credentials(request: HttpRequest) -> HttpResponse:
     sort = CREDENTIALS.sort(request.GET.get("sort", ""))
     result = board(form.board_query(sort), by=by, at=now)
     columns = {name: label for name, label in CREDENTIALS.columns.items() if name in (BROKEN, *result.types)}
-    list_state = arranged(request, CREDENTIALS, form.known(), offered=columns)
+    list_state = arranged(request, CREDENTIALS, form.parameters(), offered=columns)
     types = [kind for kind in result.types if kind in list_state.columns]
     page = Paginator(result.rows, list_state.rows).get_page(request.GET.get("page"))
     selected = form.value("status")
@@ -104,7 +104,7 @@ def drivers(request: HttpRequest) -> HttpResponse:
     sent = request.method == "POST"
     filters = driver_filters(by)
     form = cast(DriversFilter, filters(request.POST if sent else request.GET))
-    list_state = arranged(request, DRIVERS, form.known(), sent=sent)
+    list_state = arranged(request, DRIVERS, form.parameters(), sent=sent)
     result = board(form.board_query(list_state.sort), by=by, at=now)
     page = Paginator(result.rows, list_state.rows).get_page(None if sent else request.GET.get("page"))
     context = {

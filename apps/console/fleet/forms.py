@@ -14,7 +14,7 @@ from apps.console.fleet.credential_board import BROKEN, GIVEN, NAME, PROVIDER, S
 from apps.console.ride.ride_forms import Versioned
 from apps.fleet.models import Activation, CredentialType
 from apps.fleet.rules.credentials import TYPES_OF, Subject
-from lib.console_forms import ListFilter, choose, day_field, put_on
+from lib.console_forms import ListFilter, add_errors, choose, day_field
 from lib.errors import DomainError
 from lib.ids import uuid_or_none
 from lib.listing import SIZES, Listing
@@ -88,9 +88,9 @@ class CredentialBoardFilter(_Filter):
             subject=KINDS[self.kind], provider_id=self.provider_id, status=self.value("status"), sort=sort
         )
 
-    def known(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """Return the filter as URL parameters: only known names and values, without the default kind."""
-        return {name: value for name, value in super().known().items() if (name, value) != ("of", "drivers")}
+        return {name: value for name, value in super().parameters().items() if (name, value) != ("of", "drivers")}
 
 
 class DriversFilter(_Filter):
@@ -108,9 +108,9 @@ class DriversFilter(_Filter):
             provider_id=self.provider_id, activation=self.value("activation"), name=self.value("q"), sort=sort
         )
 
-    def known(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """Return the filter as URL parameters, without the name."""
-        return {name: value for name, value in super().known().items() if name != "q"}
+        return {name: value for name, value in super().parameters().items() if name != "q"}
 
 
 class FileForm(forms.Form):
@@ -123,7 +123,7 @@ class FileForm(forms.Form):
     blocking = forms.BooleanField(label=_("Required to drive"), required=False)
 
     def refuse(self, refusal: DomainError) -> None:
-        put_on(self, refusal, {"issuedOn": "issued_on", "expiresOn": "expires_on"})
+        add_errors(self, refusal, {"issuedOn": "issued_on", "expiresOn": "expires_on"})
 
 
 class RejectForm(forms.Form):
@@ -139,7 +139,7 @@ class DocumentForm(forms.Form):
     )
 
     def refuse(self, refusal: DomainError) -> None:
-        put_on(self, refusal, {"document": "document"})
+        add_errors(self, refusal, {"document": "document"})
 
 
 class RemoveForm(forms.Form):

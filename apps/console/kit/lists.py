@@ -152,7 +152,7 @@ def canonical(listing: Listing, query: QueryDict, filters: Filters) -> str:
     """Return the query string of a list in canonical form: valid filters, sort order and page size, nothing else."""
     sort = listing.sort(query.get("sort", ""))
     layout = {"sort": "" if sort == listing.usual else sort, "rows": listing.rows(query.get("rows", ""))}
-    return spelled({**filters(query).known(), **layout})
+    return spelled({**filters(query).parameters(), **layout})
 
 
 def _reversed(sort: str) -> str:

@@ -16,7 +16,7 @@ from apps.recurring.rules import order_validation
 from apps.recurring.rules.draft import OrderDraft, TermsDraft
 from apps.rides.rules.draft import Notes, Payment, ServiceType
 from lib.access import Principal
-from lib.console_forms import choose, day_field, spoken
+from lib.console_forms import capitalized, choose, day_field
 from lib.errors import DomainError, StaleVersion
 
 
@@ -28,7 +28,7 @@ class NewOrder(SeriesForm):
     facility = forms.ChoiceField(label=_("Facility"))
     service_type = forms.ChoiceField(
         label=_("For"),
-        choices=spoken(
+        choices=capitalized(
             (service.value, service.label) for service in ServiceType if service in order_validation.SERVICES
         ),
         initial=ServiceType.DIALYSIS,

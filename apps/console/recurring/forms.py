@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from apps.recurring.models import HoldReason
-from lib.console_forms import day_field, put_on
+from lib.console_forms import add_errors, day_field
 from lib.errors import DomainError, StaleVersion
 
 STALE: Final = _(
@@ -37,7 +37,7 @@ class Versioned(forms.Form):
             self.data["version"] = str(error.current_version)
             self.add_error(None, STALE)
         else:
-            put_on(self, error, self.names)
+            add_errors(self, error, self.names)
 
 
 class Plain(Versioned):

@@ -65,7 +65,7 @@ def orders(request: HttpRequest) -> HttpResponse:
     by, now = principal_of(request), timezone.now()
     read = filters(by)
     form = cast(OrderFilter, read(request.GET))
-    shown = arranged(request, LIST, form.known())  # unknown facilities and statuses are ignored
+    shown = arranged(request, LIST, form.parameters())  # unknown facilities and statuses are ignored
     context: dict[str, Any] = {"form": form, "shown": shown, "may_change": by.has_scope(Scope.SCHEDULES_WRITE)}
     context |= views_of(request, shown, read)
     facility_id = uuid_or_none(form.cleaned_data.get("facility"))

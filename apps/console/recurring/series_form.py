@@ -26,7 +26,7 @@ from apps.riders.rules.needs import Mobility
 from apps.rides.queries import bookings
 from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Principal
-from lib.console_forms import choose, day_field, put_on, spoken
+from lib.console_forms import add_errors, capitalized, choose, day_field
 from lib.errors import DomainError
 from lib.ids import uuid_or_none
 
@@ -121,11 +121,13 @@ class SeriesForm(Versioned):
     return_mobility = forms.ChoiceField(
         label=_("Mobility on the way back"),
         required=False,
-        choices=[("", _("As on the way there")), *spoken(Mobility.choices)],
+        choices=[("", _("As on the way there")), *capitalized(Mobility.choices)],
     )
     end_date = day_field(_("Last day"), required=False, help_text=_("Empty: until somebody ends it."))
     vehicle_type = forms.ChoiceField(
-        label=_("Vehicle"), required=False, choices=[("", _("Whatever suits the rider")), *spoken(VehicleType.choices)]
+        label=_("Vehicle"),
+        required=False,
+        choices=[("", _("Whatever suits the rider")), *capitalized(VehicleType.choices)],
     )
     payer = forms.ChoiceField(label=_("Payer"), required=False)
     authorization_number = forms.CharField(label=_("Authorization"), required=False, max_length=50)
@@ -218,7 +220,7 @@ class SeriesForm(Versioned):
         }
 
     def refuse(self, error: DomainError) -> None:
-        put_on(self, error, self.names)
+        add_errors(self, error, self.names)
 
 
 def _payers(current_id: UUID | None) -> list[tuple[UUID, str]]:

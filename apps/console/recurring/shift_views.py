@@ -33,7 +33,7 @@ from apps.riders.labels import rider_name
 from apps.rides.rules import timing
 from lib.access import Principal
 from lib.clocks import clock
-from lib.console_forms import choose, day_field, put_on
+from lib.console_forms import add_errors, choose, day_field
 from lib.errors import DomainError, NotFound
 from lib.scopes import Scope
 
@@ -123,7 +123,7 @@ def enter(request: HttpRequest, facility_id: UUID) -> HttpResponse:
         except NotFound:
             raise
         except DomainError as error:
-            put_on(form, error, FIELDS)
+            add_errors(form, error, FIELDS)
         else:
             messages.success(request, _("It is entered, and moves nothing yet. Look at what it means, then apply it."))
             return redirect("calendar_shift", shift_id=entered.pk)

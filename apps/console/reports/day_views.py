@@ -35,13 +35,13 @@ def day(request: HttpRequest) -> HttpResponse:
     by, at = principal_of(request), timezone.now()
     form, the_day = _filter_for_day(request, by, at)
     selection = form.selection(by)
-    parameters = {name: value for name, value in form.known().items() if name not in _DAY_FIELDS}
+    parameters = {name: value for name, value in form.parameters().items() if name not in _DAY_FIELDS}
     fields = [field for field in form if field.name not in _DAY_FIELDS]
     context: dict[str, Any] = {"form": form, "day": the_day if selection else "", "fields": fields}
     if selection is None:
         return render(request, "reports/day.html", context)
     summary = daily_summary(by=by, selection=selection, at=at)
-    context |= _summary_context(summary, selection, form.known(), parameters)
+    context |= _summary_context(summary, selection, form.parameters(), parameters)
     if report_pdf.is_requested(request):
         return report_pdf.report(request, "day", context, name="day", at=at, details={"figures": list(summary.figures)})
     query = spelled({**parameters, "day": selection.first})

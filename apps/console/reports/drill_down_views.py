@@ -87,14 +87,14 @@ def rides(request: HttpRequest, key: str) -> HttpResponse:
         measures = drill_down.measures_behind(kpi, counted, reason, part)
     except InvalidInput:
         raise Http404 from None  # the KPI has no such part or exclusion
-    parameters = {**form.known(), "counted": counted, "reason": reason, "part": part, **point.texts()}
+    parameters = {**form.parameters(), "counted": counted, "reason": reason, "part": part, **point.texts()}
     context = {
         "form": form,
         "title": kpi_labels.kpi_title(kpi),
         "counted": COUNTED[counted],
         "kinds": [(label, f"?{spelled({**parameters, 'reason': '', 'counted': role})}", role == counted)
                   for role, label in COUNTED.items() if role != "excluded"],
-        "back": (f"{reverse('report_figure', args=[key])}?{spelled(form.known())}", kpi_labels.kpi_title(kpi)),
+        "back": (f"{reverse('report_figure', args=[key])}?{spelled(form.parameters())}", kpi_labels.kpi_title(kpi)),
         "description": _rides_text(kpi, counted, reason, part),
     }  # fmt: skip
     details = {"figure": key, "counted": counted} | ({"part": part} if part else {})
@@ -121,7 +121,7 @@ def counted_rides(request: HttpRequest) -> HttpResponse:
     return _list(
         request,
         context,
-        DrillDownQuery(details, {**form.known(), **details, **point.texts()}, count=count, bucket=point.bucket()),
+        DrillDownQuery(details, {**form.parameters(), **details, **point.texts()}, count=count, bucket=point.bucket()),
     )
 
 
@@ -145,7 +145,7 @@ def _forms_of(request: HttpRequest) -> tuple[ReportFilter, PointFilter]:
 
 def _back(form: ReportFilter) -> tuple[str, Any]:
     """Return URL and label of the back link: the summary of the day, or the overview of the period."""
-    parameters = form.known()
+    parameters = form.parameters()
     if parameters.get("from") and parameters.get("from") == parameters.get("to"):
         day_parameters = {name: value for name, value in parameters.items() if name not in ("period", "from", "to")}
         return f"{reverse('report_day')}?{spelled({**day_parameters, 'day': parameters['from']})}", _(

@@ -50,7 +50,7 @@ def figure(request: HttpRequest, key: str) -> HttpResponse:
     form = cast(ReportFilter, filters(by, at=at)(request.GET))
     bucket_by, each = _bucket_by(request), request.GET.get("each") == EACH
     selection = form.selection(by)
-    parameters = form.known()
+    parameters = form.parameters()
     page_query = {**parameters, "by": bucket_by, "each": EACH if each else ""}
     context: dict[str, Any] = {
         "form": form,

@@ -19,7 +19,7 @@ from apps.reporting.models import Basis
 from apps.reporting.queries.selection import MAX_DAYS, Selection, select
 from apps.rides.rules.draft import ServiceType
 from lib.access import Principal
-from lib.console_forms import ListFilter, Several, choose, day_field, put_on, spoken
+from lib.console_forms import ListFilter, MultiSelectField, add_errors, capitalized, choose, day_field
 from lib.errors import InvalidInput
 from lib.ids import uuid_or_none
 
@@ -42,10 +42,10 @@ class ReportFilter(ListFilter):
     """Filter by days, facilities, provider and service, with closed days as closed or as they are now."""
 
     period = forms.ChoiceField(label=_("Period"), required=False, choices=PERIODS)
-    facility = Several(label=_("Facilities"), whole=_("All facilities"))
+    facility = MultiSelectField(label=_("Facilities"), all_label=_("All facilities"))
     provider = forms.ChoiceField(label=_("Provider"), required=False)
     type = forms.ChoiceField(
-        label=_("Service"), required=False, choices=[("", _("All services")), *spoken(ServiceType.choices)]
+        label=_("Service"), required=False, choices=[("", _("All services")), *capitalized(ServiceType.choices)]
     )
     basis = forms.ChoiceField(
         label=_("Closed days"),
@@ -111,7 +111,7 @@ class ReportFilter(ListFilter):
             return None
 
     def refuse(self, refusal: InvalidInput) -> None:
-        put_on(self, refusal, {"to": "to", "from": "from"})
+        add_errors(self, refusal, {"to": "to", "from": "from"})
 
     def summary(self) -> list[tuple[str, str]]:
         """Return the filter of a valid form in words: label and chosen value of each field."""
@@ -120,8 +120,8 @@ class ReportFilter(ListFilter):
 
     def _value_text(self, name: str, field: forms.ChoiceField) -> str:
         selected = self.cleaned_data[name]
-        if isinstance(field, Several) and not selected:
-            return str(field.whole)
+        if isinstance(field, MultiSelectField) and not selected:
+            return str(field.all_label)
         selected_values = selected if isinstance(selected, list) else [selected]
         return ", ".join(str(label) for value, label in _options(field) if value in selected_values)
 

@@ -44,8 +44,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     form_for = filters(by, at=at)
     form = cast(ReportFilter, form_for(request.GET))
     selection = form.selection(by)
-    list_state = arranged(request, LIST, form.known())
-    context: dict[str, Any] = {"form": form, "shown": list_state, "filtered": bool(form.known())}
+    list_state = arranged(request, LIST, form.parameters())
+    context: dict[str, Any] = {"form": form, "shown": list_state, "filtered": bool(form.parameters())}
     context |= views_of(request, list_state, form_for)
     if selection is None:
         return render(request, "reports/overview.html", context)

@@ -47,7 +47,7 @@ def utilization(request: HttpRequest) -> HttpResponse:
     by, at, of = principal_of(request), timezone.now(), _kind(request)
     form = cast(WorkFilter, filters(by, at=at, form=WorkFilter)(request.GET))
     selection = form.selection(by, max_days=queries.MAX_DAYS)
-    parameters = form.known()
+    parameters = form.parameters()
     context: dict[str, Any] = {
         "form": form,
         "of": of,
@@ -119,7 +119,7 @@ def worker(request: HttpRequest, of: str, worker_id: UUID) -> HttpResponse:
     context: dict[str, Any] = {
         "form": form,
         "of": of,
-        "back": f"{reverse('report_utilization')}?{spelled({**form.known(), 'of': of})}",
+        "back": f"{reverse('report_utilization')}?{spelled({**form.parameters(), 'of': of})}",
     }
     if selection is None:
         return render(request, "reports/utilization_days.html", context)

@@ -15,7 +15,7 @@ from apps.rides.rules.lifecycle import Action, ReasonList
 from apps.rides.rules.reasons import ABORT_REASONS, AT_DOOR_UNASSIGN_REASONS, CODES, PROVIDER_REASONS
 from apps.rides.rules.ride_actions import MOMENTS
 from apps.rides.services.leg_decisions import Answer
-from lib.console_forms import put_on, spoken
+from lib.console_forms import add_errors, capitalized
 from lib.errors import Code, DomainError, StaleVersion
 
 MAX_NOTE: Final = 500
@@ -47,7 +47,7 @@ class Versioned(forms.Form):
             for detail in refusal.details:
                 self.add_error(None, str(detail.text))
         else:
-            put_on(self, refusal, self.names)
+            add_errors(self, refusal, self.names)
 
 
 class Overridable(Versioned):
@@ -156,7 +156,7 @@ class AnswerForm(Versioned):
     mobility = forms.ChoiceField(
         label=_("How the rider can ride instead"),
         required=False,
-        choices=[("", _("Choose one")), *spoken(Mobility.choices)],
+        choices=[("", _("Choose one")), *capitalized(Mobility.choices)],
     )
 
     names = {"accommodation.mobility": "mobility", "mobility": "mobility"}

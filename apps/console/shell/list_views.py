@@ -18,7 +18,7 @@ from apps.accounts.sessions import principal_of
 from apps.console.kit.lists import SavableList, ViewForm, canonical
 from apps.console.kit.rights import UNPROCESSABLE, RightMissing
 from lib.access import Principal
-from lib.console_forms import put_on
+from lib.console_forms import add_errors
 from lib.errors import DomainError
 from lib.listing import spelled
 
@@ -81,7 +81,7 @@ def view(request: HttpRequest, view_id: UUID) -> HttpResponse:
         try:
             saved_views.change(view_id=view_id, by=by, **form.cleaned_data)
         except DomainError as refusal:
-            put_on(form, refusal, {"name": "name"})
+            add_errors(form, refusal, {"name": "name"})
         else:
             messages.success(request, _("The view is saved."))
             return redirect(f"{reverse(saved_view.page)}?{saved_view.query}")

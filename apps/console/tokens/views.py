@@ -19,7 +19,7 @@ from apps.accounts.sessions import principal_of
 from apps.console.kit.rights import UNPROCESSABLE, is_proven, require_recent_login, require_scope, to_proof
 from apps.console.tokens.forms import FIELDS, ROLES, NewToken, Revocation, Rotation
 from apps.organizations.models import Facility, TransportProvider
-from lib.console_forms import put_on
+from lib.console_forms import add_errors
 from lib.errors import DomainError
 from lib.ids import uuid_or_none
 from lib.pagination import newest_first
@@ -73,7 +73,7 @@ def add(request: HttpRequest) -> HttpResponse:
                 at=now,
             )
         except DomainError as refusal:
-            put_on(form, refusal, FIELDS)
+            add_errors(form, refusal, FIELDS)
         else:
             return _issued_page(request, issued)
     return render(request, "accounts/token_form.html", context, status=UNPROCESSABLE)

@@ -58,7 +58,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
     read = filters(by)
     form = cast(DeliveryFilter, read(request.GET))
     rows = queries.find(form.criteria(), by=by) if form.is_valid() else Delivery.objects.none()
-    shown = arranged(request, LIST, form.known())
+    shown = arranged(request, LIST, form.parameters())
     page = page_by_keys(rows.select_related("endpoint"), queries.ORDERS[shown.sort], shown.after, size=shown.rows)
     context = {
         "form": form,

@@ -18,7 +18,7 @@ from apps.console.webhooks import labels
 from apps.console.webhooks.forms import RecoveryForm
 from apps.webhooks.models import Endpoint, EndpointHealth
 from apps.webhooks.services import recovery
-from lib.console_forms import put_on
+from lib.console_forms import add_errors
 from lib.errors import DomainError
 from lib.scopes import Scope
 
@@ -46,7 +46,7 @@ def recover(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
                 endpoint_id=endpoint_id, period=form.period(now), dry_run=not starts, by=by, at=now
             )
         except DomainError as refusal:
-            put_on(form, refusal, NAMES)
+            add_errors(form, refusal, NAMES)
         else:
             if starts:
                 return _started(request, endpoint_id, result)

@@ -41,7 +41,7 @@ from apps.webhooks.services import endpoint_validation, secrets
 from apps.webhooks.services import endpoints as services
 from lib.access import Principal
 from lib.clocks import clock
-from lib.console_forms import put_on
+from lib.console_forms import add_errors
 from lib.errors import DomainError, NotFound, StaleVersion
 from lib.ids import uuid_or_none
 from lib.pagination import newest_first
@@ -214,7 +214,7 @@ def rotate(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
         except NotFound:
             raise
         except DomainError as refusal:
-            put_on(form, refusal, {"secret": "secret"})
+            add_errors(form, refusal, {"secret": "secret"})
         else:
             return _show_secret(request, rotated, text, new=False)
     return _page(request, endpoint_id, rotation=form)
@@ -243,7 +243,7 @@ def _refuse(form: EndpointForm, refusal: DomainError) -> None:
     elif isinstance(refusal, endpoint_validation.PhiNotGranted):
         form.add_error("payload_level", refusal.message)
     else:
-        put_on(form, refusal, FIELDS)
+        add_errors(form, refusal, FIELDS)
 
 
 def _form(

@@ -11,7 +11,7 @@ from django.test import Client
 from apps.accounts.rules.roles import TokenRole, UserRole
 from apps.reporting.services import rollups
 from lib.access import system
-from lib.console_forms import ListFilter, Several
+from lib.console_forms import ListFilter, MultiSelectField
 from tests.callers import api_with, error_of
 from tests.console.reports.test_pages import NOVEMBER, PAGE, TOO_FEW, driven, planner_of, table_of
 from tests.console.visits import text_of, visitor
@@ -264,10 +264,10 @@ def test_names_of_providers_that_drive_nothing_are_not_read(supervisor: Client, 
 
 def test_several_are_spelled_once_and_in_order() -> None:
     class Filter(ListFilter):
-        which = Several(label="Which", whole="All", choices=[("a", "A"), ("b", "B"), ("c", "C")])
+        which = MultiSelectField(label="Which", all_label="All", choices=[("a", "A"), ("b", "B"), ("c", "C")])
 
     def known(query: str) -> dict[str, str]:
-        return Filter(QueryDict(query)).known()
+        return Filter(QueryDict(query)).parameters()
 
     assert known("which=b&which=a") == known("which=b,a,,b") == {"which": "a,b"}
     assert known("") == known("which=") == known("which=x") == {}
