@@ -1,4 +1,4 @@
-"""The shape of drivers, vehicles, credentials and shifts."""
+"""Input and output serializers of drivers, vehicles, credentials and shifts."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ HTTPS = URLValidator(["https"], message="must be an https address.")
 
 
 def may_see_numbers(by: Principal) -> bool:
-    """Say whether license and credential numbers are shown: to those who keep the records, with full PHI."""
+    """Return whether license and credential numbers are shown: to callers who may change drivers, with full PHI."""
     return by.has_scope(Scope.DRIVERS_WRITE) and by.phi is Phi.FULL
 
 
@@ -101,7 +101,7 @@ class RejectionIn(In):
 
 
 class CredentialOut(OutShape):
-    """A credential; `id` is null for a required one that was never filed, `number` for callers who may not see it."""
+    """A credential; `id` is null if it is required but missing, `number` for callers who may not see it."""
 
     id = fields.Uuid(allow_null=True)
     type = fields.Choice(choices=CredentialType.choices)
@@ -121,7 +121,7 @@ class CredentialOut(OutShape):
 
 
 class CredentialListOut(OutShape):
-    """All credentials in force, and those that are required and missing."""
+    """All credentials in force, and required ones that are missing."""
 
     data = CredentialOut(many=True)  # type: ignore[assignment]  # the word of the contract hides Serializer.data
     page = WholePageOut()
@@ -156,7 +156,9 @@ class ShiftIn(In):
 
 
 class ShiftChangesIn(ShiftIn):
-    status = fields.Choice(choices=Shift.Status.choices, help_text='"cancelled" ends it; there is no way back.')
+    status = fields.Choice(
+        choices=Shift.Status.choices, help_text='"cancelled" cancels the shift; this cannot be undone.'
+    )
 
 
 class LeaveOut(OutShape):
@@ -172,9 +174,9 @@ class LocationOut(OutShape):
 
 
 class DriverOut(Out):
-    """A driver.  `licenseNumber` is null unless one driver is read by a caller who may see it.
+    """A driver.  `licenseNumber` is null unless a caller who may see it reads a single driver.
 
-    `excludedRiderIds` names riders within the caller's reach, and is left out below PHI level limited.
+    `excludedRiderIds` contains riders in the data scope, and is omitted below PHI level limited.
     """
 
     may_lack_keys = True

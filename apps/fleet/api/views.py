@@ -47,7 +47,7 @@ class DriverViewSet(AuditedReads, ApiViewSet):
     refusals = {"partial_update": (Code.PRECONDITION_FAILED,)}
 
     def list(self, request: Request) -> Response:
-        """List drivers, those added last first."""
+        """List drivers, newest first."""
         filters = {f"{name}__in": self.query[name] for name in ("activation", "employment") if name in self.query}
         if "provider_id" in self.query:
             filters["provider_id"] = self.query["provider_id"]
@@ -56,7 +56,7 @@ class DriverViewSet(AuditedReads, ApiViewSet):
         return self.answer_page(page)
 
     def create(self, request: Request) -> Response:
-        """Add a driver, who stays `pending` until activated."""
+        """Add a driver, who is `pending` until activated."""
         fields = self.body()
         driver = drivers.hire(provider_id=fields.pop("provider_id"), fields=fields, by=self.principal, at=self.at)
         return self._answer_one(driver.pk, headers={"Location": f"/api/drivers/{driver.pk}"})
@@ -69,7 +69,7 @@ class DriverViewSet(AuditedReads, ApiViewSet):
         return answer
 
     def partial_update(self, request: Request, id: UUID) -> Response:
-        """Change a driver: fields left out stay as they are; `leave` is replaced as a whole."""
+        """Change a driver; omitted fields are unchanged, and `leave` replaces the whole list."""
         drivers.amend(
             driver_id=id,
             changes=self.body(),
@@ -94,7 +94,7 @@ class DriverViewSet(AuditedReads, ApiViewSet):
         }
 
     def _show(self, rows: Collection[Driver]) -> None:
-        """Take what is to be shown, and record the riders that it names."""
+        """Set the drivers to show, and record in the audit log the riders that they exclude."""
         self.shown = rows
         self.excluded_riders = queries.excluded_riders(rows, self.principal)
         if riders := {rider_id for rider_ids in self.excluded_riders.values() for rider_id in rider_ids}:
@@ -157,7 +157,7 @@ class VehicleViewSet(ApiViewSet):
         return self._answer_one(id)
 
     def partial_update(self, request: Request, id: UUID) -> Response:
-        """Change a vehicle: fields left out stay as they are; `capacityConfigs` are replaced as a whole."""
+        """Change a vehicle; omitted fields are unchanged, and `capacityConfigs` replaces the whole list."""
         vehicles.amend(
             vehicle_id=id,
             changes=self.body(),
@@ -183,7 +183,7 @@ class VehicleViewSet(ApiViewSet):
 
 
 class _CredentialViewSet(ApiViewSet):
-    """Credentials of one kind of owner."""
+    """Credentials of drivers or of vehicles."""
 
     subject: Subject
     scopes = {"list": Scope.DRIVERS_READ, "create": Scope.DRIVERS_WRITE}
@@ -191,13 +191,13 @@ class _CredentialViewSet(ApiViewSet):
     answers = {"list": serializers.CredentialListOut, "create": serializers.CredentialOut}
 
     def list(self, request: Request, id: UUID) -> Response:
-        """List the credentials in force, and those that are required and missing; all on one page."""
+        """List the credentials in force, and required ones that are missing, on one page."""
         owner = self._owner(id)
         credentials = queries.credentials_for(self.subject, owner, owner.credentials.filter(replaced=False), self.at)
         return self.answer(unpaginated(credentials))
 
     def create(self, request: Request, id: UUID) -> Response:
-        """File a credential; one of the same type that was in force is kept as replaced."""
+        """File a credential; the previous one of the same type is marked as replaced."""
         details = self.body()
         credential = credentials.file(
             subject=self.subject,
@@ -231,22 +231,22 @@ class VehicleCredentialViewSet(_CredentialViewSet):
 
 
 class CredentialReviewViewSet(ApiViewSet):
-    """What somebody who looked at a credential says of it."""
+    """Reviews of credentials."""
 
     scopes = {"verify": Scope.DRIVERS_WRITE, "reject": Scope.DRIVERS_WRITE}
     bodies = {"reject": serializers.RejectionIn}
     refusals = {"verify": (Code.RULE_VIOLATION,)}
 
     def verify(self, request: Request, id: UUID) -> Response:
-        """Say that a credential was seen and is right; takes a rejection back.
+        """Confirm that a credential is valid; withdraws a rejection.
 
-        Whoever entered the credential does not say so: somebody else has to see it.
+        The person who entered the credential cannot verify it.
         """
         credentials.verify(credential_id=id, by=self.principal, at=self.at)
         return self.answer(None)
 
     def reject(self, request: Request, id: UUID) -> Response:
-        """Say that a credential is not accepted: from now on it does not hold."""
+        """Reject a credential, which makes it invalid immediately."""
         credentials.reject(credential_id=id, reason=self.body()["reason"], by=self.principal, at=self.at)
         return self.answer(None)
 
@@ -260,7 +260,7 @@ class ShiftQuery(PageQuery):
 
 
 class ShiftViewSet(ApiViewSet):
-    """Shifts: a driver in a vehicle for a time."""
+    """Shifts: periods in which a driver drives a vehicle."""
 
     scopes = {
         "list": Scope.DRIVERS_READ,
@@ -277,7 +277,7 @@ class ShiftViewSet(ApiViewSet):
     }
 
     def list(self, request: Request) -> Response:
-        """List shifts, the earliest first; `endsAfter` and `startsBefore` cut out a period."""
+        """List shifts, earliest first; `endsAfter` and `startsBefore` limit the period."""
         rows = Shift.objects.visible_to(self.principal)
         filter_names = ("driver_id", "vehicle_id", "status")
         filters: dict[str, Any] = {name: self.query[name] for name in filter_names if name in self.query}
@@ -288,7 +288,7 @@ class ShiftViewSet(ApiViewSet):
         return self.answer_page(self.page(rows.filter(**filters), sort="starts_at"))
 
     def create(self, request: Request) -> Response:
-        """Plan a shift; neither driver nor vehicle can be in two at once."""
+        """Plan a shift; it cannot overlap another shift of the driver or of the vehicle."""
         shift = shifts.plan(**self.body(), by=self.principal, at=self.at)
         return self.answer(shift, version=shift.version, headers={"Location": f"/api/shifts/{shift.pk}"})
 
@@ -300,7 +300,7 @@ class ShiftViewSet(ApiViewSet):
         return self.answer(shift, version=shift.version)
 
     def partial_update(self, request: Request, id: UUID) -> Response:
-        """Move a shift, give it to others, or cancel it."""
+        """Change the times, the driver or the vehicle of a shift, or cancel it."""
         shift = shifts.amend(
             shift_id=id,
             changes=self.body(),

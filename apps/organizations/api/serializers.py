@@ -1,4 +1,4 @@
-"""Facilities in and out."""
+"""Input and output serializers of facilities."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -45,7 +45,7 @@ class AddressIn(In):
 
 
 class ServiceLevelsIn(In):
-    """What this facility is promised, in minutes."""
+    """Service levels of the facility, in minutes."""
 
     discharge_target_minutes = minutes()
     discharge_max_minutes = minutes()
@@ -57,7 +57,7 @@ class ServiceLevelsIn(In):
 
 
 class EntranceIn(In):
-    """A door.  With `id` it is the one that has it; without, the one of that name, or a new one."""
+    """An entrance.  Without `id`, it is the entrance with the same name, or a new one."""
 
     id = fields.Uuid(required=False)
     name = fields.Text(max_length=100)
@@ -70,7 +70,7 @@ class EntranceIn(In):
 
 
 class ContactIn(In):
-    """Whom to call, by role."""
+    """A contact of a role."""
 
     id = fields.Uuid(required=False)
     role = fields.Choice(choices=ContactRole.choices)
@@ -80,14 +80,14 @@ class ContactIn(In):
 
 
 class WallClock(fields.ClockTime):
-    """HH:MM, kept as text."""
+    """HH:MM, stored as text."""
 
     def to_internal_value(self, value: Any) -> str:  # type: ignore[override]  # a time of JSON columns
         return super().to_internal_value(value).strftime("%H:%M")
 
 
 class HoursIn(AsShown):
-    """A period of opening in local wall time; one that closes at or before it opens ends on the next day."""
+    """Opening hours in local time; if `closes` is not after `opens`, the period ends on the next day."""
 
     days = fields.List(child=fields.Choice(choices=DAYS), min_length=1, max_length=len(DAYS))
     opens = WallClock()
@@ -95,7 +95,7 @@ class HoursIn(AsShown):
 
 
 class FacilityIn(In):
-    """A place of care."""
+    """A care facility."""
 
     example: ClassVar[dict[str, Any]] = {
         "name": "Lakeview Dialysis",
@@ -137,11 +137,11 @@ class FacilityIn(In):
 
 class FacilityQuery(PageQuery):
     kind = fields.List(
-        child=fields.Choice(choices=FacilityKind.choices), required=False, help_text="One kind or several."
+        child=fields.Choice(choices=FacilityKind.choices), required=False, help_text="One or several kinds."
     )
     active = fields.Boolean(required=False)
     external_id = fields.Text(
-        required=False, max_length=201, help_text="`system|value`, exact: what another system calls the facility."
+        required=False, max_length=201, help_text="`system|value` of an external id; an exact match."
     )
 
 
@@ -184,7 +184,7 @@ class HoursOut(OutShape):
 
 
 class FacilityOut(Out):
-    """A place of care, its doors, people and service levels."""
+    """A care facility, its entrances, contacts and service levels."""
 
     may_lack_keys = True
 

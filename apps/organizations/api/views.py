@@ -16,7 +16,7 @@ from lib.scopes import Scope
 
 
 class FacilityViewSet(ApiViewSet):
-    """Facilities: the places of care that ask for rides."""
+    """Facilities: care facilities that book rides."""
 
     scopes = {
         "list": Scope.FACILITIES_READ,
@@ -44,7 +44,7 @@ class FacilityViewSet(ApiViewSet):
         return {**super().get_serializer_context(), "external_ids": external_ids}
 
     def list(self, request: Request) -> Response:
-        """List the facilities within reach, by name."""
+        """List facilities by name."""
         rows = queries.facilities(self.principal)
         if kinds := self.query.get("kind"):
             rows = rows.filter(kind__in=kinds)
@@ -63,7 +63,7 @@ class FacilityViewSet(ApiViewSet):
     def create(self, request: Request) -> Response:
         """Add a facility.
 
-        The letter for claims (`modifierCode`) follows from its kind.  A token bound to facilities cannot add one.
+        `modifierCode`, the letter for claims, depends on the kind.  A token bound to facilities cannot add a facility.
         """
         facility = services.create_facility(draft=self.body(), by=self.principal, at=self.at)
         return self._show(facility.pk, headers={"Location": f"/api/facilities/{facility.pk}"})
@@ -71,8 +71,8 @@ class FacilityViewSet(ApiViewSet):
     def partial_update(self, request: Request, id: UUID) -> Response:
         """Change a facility by JSON merge patch.
 
-        What is left out stays.  Objects merge key by key; a list replaces the whole list, in which entrances and
-        contacts that carry their `id` stay the same ones.
+        Omitted fields are unchanged.  Objects merge key by key; a list replaces the whole list, in which entrances and
+        contacts with an `id` keep their identity.
         """
         facility = services.amend_facility(
             facility_id=id,

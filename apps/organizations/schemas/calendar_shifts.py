@@ -1,4 +1,4 @@
-"""Output serializer of calendar shifts of a facility, alone and within the facility."""
+"""Output serializer of calendar shifts of a facility."""
 
 from apps.organizations.models import CalendarShift
 from lib.api.serializers import Out
@@ -7,7 +7,7 @@ from lib.api.serializers import Out
 class CalendarShiftOut(Out):
     """A day that moves in a holiday week; `toDate` null means no service that day.
 
-    Rides follow it from `appliedAt` on, and until `undoneAt`.
+    It applies to rides from `appliedAt` until `undoneAt`.
     """
 
     class Meta:

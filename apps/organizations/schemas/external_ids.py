@@ -5,7 +5,7 @@ from lib.api.serializers import In, OutShape
 
 
 class ExternalIdIn(In):
-    """What another system calls a record: an identifier is unique within `system` and the kind of record."""
+    """The id of a record in another system; unique within `system` and the kind of record."""
 
     system = fields.Text(max_length=100)
     value = fields.Text(max_length=100)

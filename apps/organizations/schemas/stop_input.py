@@ -16,7 +16,7 @@ from lib.api.serializers import In
 
 
 class AsShown(In):
-    """A part of a record that is kept as JSON in the spelling of the API: camelCase keys also in `validated_data`."""
+    """A part of a record that is stored as JSON with the camelCase keys of the API, also in `validated_data`."""
 
     def get_fields(self) -> dict[str, Any]:
         named = super().get_fields()
@@ -26,7 +26,7 @@ class AsShown(In):
 
 
 class Degrees(fields.Number):
-    """A coordinate, rounded to the decimals that a place is known by."""
+    """A coordinate, rounded to the decimals of stored places."""
 
     def __init__(self, *, most: int, **kwargs: Any) -> None:
         super().__init__(
@@ -46,7 +46,7 @@ def _line(key: str) -> fields.Text:
 
 
 class StopContactIn(AsShown):
-    """Whom to call at a stop."""
+    """The contact at a stop."""
 
     name = fields.Text(max_length=CONTACT_MAX_LENGTHS["name"], required=False, allow_blank=True)
     phone = fields.Phone(required=False, allow_blank=True)
@@ -55,9 +55,9 @@ class StopContactIn(AsShown):
 
 
 class StopIn(AsShown):
-    """Where somebody is picked up, brought or lives.
+    """A pickup, a drop-off or a home address.
 
-    A stop with `facilityId` takes the address of that facility, unless it has an address line of its own.
+    A stop with `facilityId` has the address of that facility, unless it contains an address line.
     """
 
     facility_id = fields.Uuid(required=False, allow_null=True)
@@ -82,6 +82,6 @@ class StopIn(AsShown):
 
 
 class StopWithAccessIn(StopIn):
-    """A stop that a driver goes to: it may say how to get past a locked door."""
+    """A stop of a ride, which may contain an access code."""
 
     access_code = fields.Text(max_length=MAX_LENGTHS["accessCode"], required=False, allow_blank=True)

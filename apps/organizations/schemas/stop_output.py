@@ -8,7 +8,7 @@ from lib.api.serializers import OutShape
 
 
 class AsKept(OutShape):
-    """The way out of what came in by `AsShown`."""
+    """Output of a part that `AsShown` has read."""
 
     def get_fields(self) -> dict[str, Any]:
         named = super().get_fields()
@@ -25,7 +25,7 @@ class StopContactOut(AsKept):
 
 
 class StopOut(AsKept):
-    """Where somebody is picked up, brought or lives; every key is always there."""
+    """A pickup, a drop-off or a home address; all keys are always present."""
 
     facility_id = fields.Text(allow_null=True)
     name = fields.Text()

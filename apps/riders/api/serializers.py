@@ -1,4 +1,4 @@
-"""Riders out, to the extent of the reader's PHI level, and what can be asked of them."""
+"""Output serializers of riders, limited by the reader's PHI level, and parameters of lists and searches."""
 
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ from lib.api.query import PageQuery, Query
 from lib.api.serializers import In, OutShape
 
 _FIELDS_HELP = (
-    "Names of the fields to answer. One above the token's PHI level is refused; without `fields` it is left out."
+    "Names of the fields to return. A field above the token's PHI level is refused; without `fields` it is omitted."
 )
 
 
@@ -47,9 +47,9 @@ class PolicyStandingOut(OutShape):
 
 
 class RiderOut(OutShape):
-    """A rider, over a `RiderRecord`.
+    """A rider, from a `RiderRecord`.
 
-    The context's `phi` decides what is shown, and `wanted`, if not None, narrows it further.
+    Contains the fields that the `phi` of the context may see and, if its `requested` is not None, only those in it.
     """
 
     may_lack_keys = True
@@ -63,8 +63,12 @@ class RiderOut(OutShape):
     last_name = fields.Text(source="rider.last_name")
     preferred_name = fields.Text(source="rider.preferred_name")
     date_of_birth = fields.LocalDate(source="rider.date_of_birth", allow_null=True)
-    medicaid_id = serializers.SerializerMethodField("get_medicaid_id", help_text="Below FULL its last characters.")
-    member_id = serializers.SerializerMethodField("get_member_id", help_text="Below FULL its last characters.")
+    medicaid_id = serializers.SerializerMethodField(
+        "get_medicaid_id", help_text="Only the last characters below PHI level full."
+    )
+    member_id = serializers.SerializerMethodField(
+        "get_member_id", help_text="Only the last characters below PHI level full."
+    )
     verified = fields.Boolean(source="rider.verified")
     phones = RiderPhoneOut(many=True, source="rider.phones")
     sms_consent = fields.Choice(choices=Consent.choices, source="rider.sms_consent")
@@ -85,8 +89,8 @@ class RiderOut(OutShape):
     status_until = fields.LocalDate(source="rider.status_until", allow_null=True)
     policy_standing = serializers.SerializerMethodField(
         "get_policy_standing",
-        help_text="Shown where `fields` names it, for it moves with rides: those of the last 90 days within reach that "
-        "ended, and those of them that were the rider's fault.",
+        help_text="Only if `fields` contains it, because it changes with rides: how many rides in the data scope ended "
+        "in the last 90 days, and how many of these failed by the rider's fault.",
     )
     accommodation = serializers.SerializerMethodField("get_accommodation")
     accommodation_version = serializers.SerializerMethodField("get_accommodation_version")
@@ -127,13 +131,13 @@ class RiderOut(OutShape):
     def get_accommodation(self, record: RiderRecord) -> dict[str, Any]:
         return record.needs
 
-    @extend_schema_field(fields.Integer(help_text="0 where nobody has said what the rider needs."))
+    @extend_schema_field(fields.Integer(help_text="0 if no needs have been entered."))
     def get_accommodation_version(self, record: RiderRecord) -> int:
         return record.profile.number if record.profile else 0
 
 
 class RiderChangedOut(RiderOut):
-    """A rider as changed; where their standing was, with the rides ahead that somebody has to decide about."""
+    """A changed rider; after a change of status, with the upcoming rides that need a decision."""
 
     rides_to_decide = serializers.SerializerMethodField("get_rides_to_decide")
 
@@ -149,7 +153,7 @@ class RiderChangedOut(RiderOut):
 
 
 class RegisteredOut(RiderOut):
-    """A rider just registered, and the ids of riders within reach who may be the same person."""
+    """A new rider, and the ids of riders in the data scope who may be the same person."""
 
     possible_duplicates = serializers.SerializerMethodField("get_possible_duplicates")
 
@@ -169,7 +173,7 @@ class RiderFieldsQuery(Query):
 
 
 class RiderQuery(PageQuery):
-    """No parameter here says anything of a person: addresses of requests end up in logs."""
+    """No parameter contains personal data, because URLs of requests are logged."""
 
     status = fields.List(child=fields.Choice(choices=RiderStatus.choices), required=False)
     facility_id = fields.Uuid(required=False)
@@ -177,7 +181,7 @@ class RiderQuery(PageQuery):
 
 
 class NameBeginning(fields.Text):
-    """The beginning of a name: two letters or more."""
+    """Prefix of a name, with at least two letters."""
 
     default_error_messages = {"letters": "must have two letters or more."}
 
@@ -189,19 +193,19 @@ class NameBeginning(fields.Text):
 
 
 class ExternalIdCriterion(In):
-    """What another system calls the rider, exactly."""
+    """An external id of the rider; an exact match."""
 
     system = fields.Text(max_length=100)
     value = fields.Text(max_length=100)
 
 
 class RiderSearchIn(In):
-    """Whom to look for.  All criteria given have to be met; at least one is required."""
+    """Search criteria.  A rider has to match all of them; at least one is required."""
 
     example: ClassVar[dict[str, Any]] = {"name": "doe, or", "limit": 20}
 
     name = NameBeginning(
-        max_length=60, required=False, help_text='Beginning of a name, or of two: "can", "orla can", "canary, or".'
+        max_length=60, required=False, help_text='Prefix of a name, or of two names: "can", "orla can", "canary, or".'
     )
     external_id = ExternalIdCriterion(required=False)
     phone = fields.Phone(required=False)

@@ -1,4 +1,4 @@
-"""Operations on riders.  What they need is changed through rides, which have to be checked again."""
+"""Operations on riders.  Their needs are changed by operations of rides, because rides have to be checked again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,10 +35,10 @@ _STANDING: Final = frozenset({"status", "status_from", "status_until"})
 
 
 class RiderViewSet(AuditedReads, ApiViewSet):
-    """Riders: who they are, how to reach them, and what they need.
+    """Riders: the person, contact details and needs.
 
-    How much of a rider is answered depends on the token's PHI level: at none ids, status and mobility, at limited also
-    names, external ids and the ends of payer ids, at full everything.
+    The fields of an answer depend on the token's PHI level: at none ids, status and mobility; at limited also names,
+    external ids and the last characters of payer ids; at full all fields.
     """
 
     scopes = {
@@ -88,9 +88,9 @@ class RiderViewSet(AuditedReads, ApiViewSet):
         }
 
     def list(self, request: Request) -> Response:
-        """List the riders within reach, newest first.
+        """List riders, newest first.
 
-        To find a person, use `POST /riders/search`: names and numbers do not belong into an address.
+        To find a person, use `POST /riders/search`, which keeps names and numbers out of URLs.
         """
         self._require_requested()
         rows = queries.riders(
@@ -102,7 +102,7 @@ class RiderViewSet(AuditedReads, ApiViewSet):
     def search(self, request: Request) -> Response:
         """Find riders by name, external id, phone, payer id or birth date.
 
-        Every criterion takes the PHI level that shows what it would confirm.  Go on with the same body and `cursor`.
+        Each criterion requires the PHI level that may see its field.  For the next page, add `cursor` to the same body.
         """
         body = self.body()
         criteria = {name: body[name] for name in body.keys() - {"limit", "cursor"}}
@@ -127,9 +127,9 @@ class RiderViewSet(AuditedReads, ApiViewSet):
     def create(self, request: Request) -> Response:
         """Register a rider.
 
-        A rider is known by external ids alone: one that is taken answers 409 with `existingId`.  Equal names and birth
-        dates merely suggest that two are one; `possibleDuplicates` lists them.  Without `facilityIds` the facilities
-        that the token is bound to may see and book the rider.
+        Only external ids identify a rider: if one is in use, the answer is 409 with `existingId`.  Riders with the same
+        name and birth date are not refused; `possibleDuplicates` lists them.  Without `facilityIds`, the facilities of
+        the token may see and book the rider.
         """
         registered = services.register(draft=self.body(), by=self.principal, at=self.at)
         self.possible_duplicates = registered.possible_duplicates
@@ -143,9 +143,9 @@ class RiderViewSet(AuditedReads, ApiViewSet):
     def partial_update(self, request: Request, id: UUID) -> Response:
         """Change a rider by JSON merge patch.
 
-        What is left out stays.  Objects merge key by key; a list replaces the whole list.  A status other than active
-        or deceased takes a `statusReason`.  Where the standing is named, `ridesToDecide` lists the rides within reach
-        that the rider has yet to board and by it may not have: they stay as they are until somebody decides.
+        Omitted fields are unchanged.  Objects merge key by key; a list replaces the whole list.  A status other than
+        active or deceased requires a `statusReason`.  If the body contains a status field, `ridesToDecide` lists the
+        upcoming rides in the data scope that the status does not allow: they stay until a person decides.
         """
         changes = self.body()
         rider = services.amend(
@@ -157,12 +157,12 @@ class RiderViewSet(AuditedReads, ApiViewSet):
         )
         if _STANDING & set(changes):
             self.rides_to_decide = queries.rides_to_decide(rider, by=self.principal)
-        # A change that changes nothing shows the rider all the same.
+        # Also if nothing changed, the answer contains the rider.
         (record,) = self._records([rider], action="riders.read", subject_id=rider.pk)
         return self.answer(record, version=rider.version)
 
     def accommodation_versions(self, request: Request, id: UUID) -> Response:
-        """List what a rider needed, newest version first."""
+        """List the versions of a rider's needs, newest first."""
         disclosure.require(self.principal.phi, ["accommodation"])
         page = self.page(queries.versions_of(id, by=self.principal), sort="-number")
         self._audit("riders.read_accommodation", [id], subject_id=id)
@@ -172,7 +172,7 @@ class RiderViewSet(AuditedReads, ApiViewSet):
         disclosure.require(self.principal.phi, self.query.get("fields_", ()))
 
     def _records(self, riders: Sequence[Rider], *, action: str, **columns: Any) -> Sequence[RiderRecord]:
-        """Complete riders for the answer, and leave in the trail that they were shown."""
+        """Read the records of riders for the answer, and record in the audit log that they were shown."""
         ids = [rider.pk for rider in riders]
         self._audit(action, ids, **columns)
         if disclosure.POLICY_STANDING in self.query.get("fields_", ()):

@@ -28,7 +28,11 @@ def _severity() -> fields.Choice:
 
 def _load_minutes() -> fields.Integer:
     return fields.Integer(
-        min_value=0, max_value=MAX_LOAD_MINUTES, required=False, allow_null=True, help_text="Null: by mobility."
+        min_value=0,
+        max_value=MAX_LOAD_MINUTES,
+        required=False,
+        allow_null=True,
+        help_text="Null: the default of the mobility.",
     )
 
 
@@ -41,7 +45,7 @@ def _yes_or_no() -> fields.Boolean:
 
 
 class ChairIn(AsShown):
-    """The rider's own chair; `provide` asks the operator to bring one."""
+    """The rider's own chair; with `provide`, the operator brings one."""
 
     width_in = fields.Number(max_digits=4, decimal_places=1, min_value=1, max_value=99, required=False, allow_null=True)
     weight_lb = _pounds()
@@ -57,7 +61,7 @@ class OxygenIn(AsShown):
 
 
 class StairsIn(AsShown):
-    """Steps at home, what helps over them, and whether it takes a second person."""
+    """Steps at home, the equipment to climb them, and whether a second person is needed."""
 
     home = fields.Integer(min_value=0, max_value=500, required=False)
     equipment = fields.Choice(choices=STAIR_EQUIPMENT, required=False)
@@ -65,7 +69,7 @@ class StairsIn(AsShown):
 
 
 class AccommodationIn(AsShown):
-    """What a rider needs; what is left out has its default."""
+    """The rider's needs; omitted fields have their defaults."""
 
     example: ClassVar[dict[str, Any]] = {
         "mobility": "wheelchair",
@@ -78,7 +82,10 @@ class AccommodationIn(AsShown):
 
     mobility = fields.Choice(choices=Mobility.choices, required=False)
     return_mobility = fields.Choice(
-        choices=Mobility.choices, required=False, allow_null=True, help_text="On the way back; null: the same."
+        choices=Mobility.choices,
+        required=False,
+        allow_null=True,
+        help_text="Mobility on the return trip; null: the same as outbound.",
     )
     assist_level = fields.Choice(choices=AssistLevel.choices, required=False)
     handoff_required = _yes_or_no()
@@ -120,7 +127,7 @@ class StairsOut(AsKept):
 
 
 class AccommodationOut(AsKept):
-    """What a rider needs.  `combinedWeightLb` and `bariatric` are worked out; every key is always there."""
+    """The rider's needs.  `combinedWeightLb` and `bariatric` are computed; all keys are always present."""
 
     mobility = fields.Choice(choices=Mobility.choices)
     return_mobility = fields.Choice(choices=Mobility.choices, allow_null=True)
@@ -148,7 +155,7 @@ class AccommodationOut(AsKept):
 
 
 class AccommodationVersionOut(OutShape):
-    """One version of what a rider needs; over an `AccommodationProfile`."""
+    """One version of the rider's needs, from an `AccommodationProfile`."""
 
     version = fields.Integer(source="number")
     current = fields.Boolean()

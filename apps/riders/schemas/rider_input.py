@@ -36,7 +36,7 @@ class Email(fields.Text):
 
 
 class EventType(fields.Text):
-    """What a caregiver wants to hear of."""
+    """An event of which a caregiver is notified."""
 
     default_error_messages = {"form": "must be the type of a ride event, such as ride.driver_arrived."}
 
@@ -54,7 +54,7 @@ class RiderPhoneIn(AsShown):
 
 
 class PersonIn(AsShown):
-    """Somebody to call."""
+    """A contact person."""
 
     name = fields.Text(max_length=100)
     phone = fields.Phone()
@@ -66,7 +66,7 @@ class CaregiverIn(PersonIn):
 
 
 class RiderChangeIn(In):
-    """The person, how to reach them, who may book them, and whether."""
+    """The person, contact details, the facilities that may book rides, and the status."""
 
     example: ClassVar[dict[str, Any]] = {
         "phones": [{"number": "+13125550140", "kind": "mobile"}],
@@ -82,7 +82,7 @@ class RiderChangeIn(In):
     member_id = fields.Text(max_length=MAX_CODE, required=False, allow_blank=True, allow_null=True)
     external_ids = fields.List(child=ExternalIdIn(), required=False, max_length=MAX_PARTS)
     phones = fields.List(
-        child=RiderPhoneIn(), required=False, max_length=MAX_PARTS, help_text="The preferred one first."
+        child=RiderPhoneIn(), required=False, max_length=MAX_PARTS, help_text="In order of preference."
     )
     sms_consent = fields.Choice(choices=Consent.choices, required=False)
     sms_consent_at = fields.Instant(required=False, allow_null=True)
@@ -98,7 +98,7 @@ class RiderChangeIn(In):
         child=fields.Uuid(),
         required=False,
         max_length=200,
-        help_text="Who may see and book the rider. Facilities beyond the token's reach are neither shown nor changed.",
+        help_text="Facilities that may see and book the rider; those outside the data scope are not shown or changed.",
     )
     preferred_driver_ids = fields.List(child=fields.Uuid(), required=False, max_length=MAX_PARTS)
     excluded_driver_ids = fields.List(child=fields.Uuid(), required=False, max_length=MAX_PARTS)
@@ -111,7 +111,7 @@ class RiderChangeIn(In):
 
 
 class RiderIn(RiderChangeIn):
-    """A rider to register, with what they need."""
+    """A rider to register, with their needs."""
 
     example: ClassVar[dict[str, Any]] = {
         "firstName": "Orla",
