@@ -4,18 +4,18 @@ import datetime as dt
 from typing import Any
 
 from apps.demo.dice import ZONE, local
-from apps.demo.legs import Leg
+from apps.demo.legs import DemoLeg
 from apps.rides.rules.timing import default_priority, will_call_expires_at
 
 FACILITY_ACCOUNT = 2  # index of the payer of half of the discharges
 
 
-def payer_of(leg: Leg) -> int:
+def payer_of(leg: DemoLeg) -> int:
     """Return the index of the leg's payer in the list of payers."""
     return FACILITY_ACCOUNT if leg.service == "hospital_discharge" and leg.person.number % 2 else leg.person.payer
 
 
-def booking_columns(leg: Leg, payers: list[str], ride_id: str) -> dict[str, Any]:
+def booking_columns(leg: DemoLeg, payers: list[str], ride_id: str) -> dict[str, Any]:
     """Return the columns that booking fills; later steps add status, driving and outcome."""
     person, estimate = leg.person, leg.estimate
     returning = leg.leg_type == "return"

@@ -7,9 +7,9 @@ from typing import Any, Final
 from apps.demo.dice import DAY, HOUR, MINUTE, Dice, iso, wall
 from apps.demo.fleet import CONFIGS
 from apps.demo.geography import drive_seconds, miles_between
-from apps.demo.legs import End, Journey, Leg, Run
+from apps.demo.legs import DemoLeg, End, Journey, Run
 from apps.demo.people import Person
-from apps.demo.places import Place, Places, phone
+from apps.demo.places import DemoPlace, Places, phone
 from apps.organizations import service_levels
 from apps.riders.rules.accommodation import Spaces
 from apps.rides.rules import timing
@@ -36,9 +36,9 @@ class DayDemand:
     """Legs and runs of one local day."""
 
     date: dt.date
-    legs: list[Leg] = field(default_factory=list)
+    legs: list[DemoLeg] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
-    visits: dict[tuple[str, int], list[Leg]] = field(default_factory=dict)  # by place and half hour
+    visits: dict[tuple[str, int], list[DemoLeg]] = field(default_factory=dict)  # by place and half hour
 
 
 def of_day(seed: int, day: dt.date, people: list[Person], places: Places) -> DayDemand:
@@ -63,7 +63,7 @@ def of_day(seed: int, day: dt.date, people: list[Person], places: Places) -> Day
     return demand
 
 
-def finish(dice: Dice, leg: Leg) -> None:
+def finish(dice: Dice, leg: DemoLeg) -> None:
     """Set the promised window and the outcome of the leg, which depend on its final pickup time."""
     moment = dt.datetime.fromtimestamp(leg.pickup_at, dt.UTC)
     arrive_by = leg.appointment_at and dt.datetime.fromtimestamp(leg.appointment_at - 15 * MINUTE, dt.UTC)
@@ -80,7 +80,7 @@ def finish(dice: Dice, leg: Leg) -> None:
         _draw_fate(dice, leg)
 
 
-def _draw_fate(dice: Dice, leg: Leg) -> None:
+def _draw_fate(dice: Dice, leg: DemoLeg) -> None:
     """Draw the outcome of a leg; a missing driver or a road block may still change it."""
     drawn = dice.random() * 1000 / (_RETURN_FACTOR if leg.leg_type == "return" else 1.0)
     for fate, share in _FATES:
@@ -104,7 +104,7 @@ def _draw_fate(dice: Dice, leg: Leg) -> None:
 
 def _routine(seed: int, demand: DayDemand, riders: list[Person], group: str) -> None:
     """Generate round trips; neighbors with the same hour at the same place share a vehicle."""
-    by_slot: dict[tuple[str, int], list[Leg]] = {}
+    by_slot: dict[tuple[str, int], list[DemoLeg]] = {}
     for person in riders:
         dice = Dice(seed, demand.date, person.number)
         centre = person.goes_to
@@ -136,9 +136,9 @@ def _routine(seed: int, demand: DayDemand, riders: list[Person], group: str) -> 
             _put_on_run(demand, shared, gather=not slot.startswith("back"))
 
 
-def _share(legs: list[Leg], size: int) -> list[list[Leg]]:
+def _share(legs: list[DemoLeg], size: int) -> list[list[DemoLeg]]:
     """Group neighbors, by direction from the common place, up to the capacity of one vehicle."""
-    groups: list[list[Leg]] = []
+    groups: list[list[DemoLeg]] = []
     for leg in sorted(legs, key=lambda leg: (leg.person.spot.lat, leg.key)):
         last = groups[-1] if groups else []
         together = [*last, leg]
@@ -151,7 +151,7 @@ def _share(legs: list[Leg], size: int) -> list[list[Leg]]:
     return groups
 
 
-def fits_one_vehicle(legs: list[Leg]) -> bool:
+def fits_one_vehicle(legs: list[DemoLeg]) -> bool:
     total = sum_of(legs)
     return any(
         total.ambulatory <= seats and total.wheelchair <= chairs and total.stretcher <= stretchers
@@ -160,7 +160,7 @@ def fits_one_vehicle(legs: list[Leg]) -> bool:
     )
 
 
-def sum_of(legs: list[Leg]) -> Spaces:
+def sum_of(legs: list[DemoLeg]) -> Spaces:
     return Spaces(
         sum(leg.spaces.ambulatory for leg in legs),
         sum(leg.spaces.wheelchair for leg in legs),
@@ -168,7 +168,7 @@ def sum_of(legs: list[Leg]) -> Spaces:
     )
 
 
-def _put_on_run(demand: DayDemand, legs: list[Leg], *, gather: bool) -> None:
+def _put_on_run(demand: DayDemand, legs: list[DemoLeg], *, gather: bool) -> None:
     """Order the stops, farthest first on the outbound trip, and set pickup times back from the appointment."""
     common = legs[0].destination if gather else legs[0].origin
     if not gather and legs[0].will_call:
@@ -244,7 +244,9 @@ def _discharge(seed: int, demand: DayDemand, person: Person, places: Places) -> 
     demand.runs.append(Run([leg], gather=False))
 
 
-def discharge_leg(dice: Dice, demand: DayDemand, person: Person, places: Places, pickup_at: int, key: str = "") -> Leg:
+def discharge_leg(
+    dice: Dice, demand: DayDemand, person: Person, places: Places, pickup_at: int, key: str = ""
+) -> DemoLeg:
     """Generate the ride home, or to the nursing home, from a nearby hospital, with the discharge planner's details."""
     hospital = _choose(dice, person, places.of_kind("hospital"))
     unit, room = dice.choice(("4 West", "5 East", "6 North", "7 South", "Observation")), str(dice.randrange(401, 760))
@@ -257,7 +259,7 @@ def discharge_leg(dice: Dice, demand: DayDemand, person: Person, places: Places,
     return leg
 
 
-def _discharge_details(dice: Dice, leg: Leg, hospital: Place, unit: str, room: str) -> dict[str, Any]:
+def _discharge_details(dice: Dice, leg: DemoLeg, hospital: DemoPlace, unit: str, room: str) -> dict[str, Any]:
     """Return all keys of a discharge; the phone of the unit comes from the range for fiction."""
     home = leg.person.lives_at
     receiving = home and {"name": "Admissions desk", "phone": home.phone, "acceptBy": iso(leg.pickup_at + 5 * HOUR)}
@@ -302,10 +304,10 @@ def _leg(
     leg_type: str,
     origin: End,
     to: End,
-    owner: Place,
+    owner: DemoPlace,
     key: str = "",
-) -> Leg:
-    leg = Leg(
+) -> DemoLeg:
+    leg = DemoLeg(
         key=key or f"{demand.date}/{person.number}/{leg_type}",
         person=person,
         day=demand.date,
@@ -322,7 +324,7 @@ def _leg(
     return leg
 
 
-def _back(dice: Dice, demand: DayDemand, outbound: Leg, extra_minutes: int) -> Leg:
+def _back(dice: Dice, demand: DayDemand, outbound: DemoLeg, extra_minutes: int) -> DemoLeg:
     """Generate the return leg: it starts after the treatment or visit, rounded to five minutes."""
     person = outbound.person
     stays = person.treatment_minutes if outbound.is_recurring else 0
@@ -336,7 +338,7 @@ def _back(dice: Dice, demand: DayDemand, outbound: Leg, extra_minutes: int) -> L
     return back
 
 
-def _booked_ahead(dice: Dice, leg: Leg) -> None:
+def _booked_ahead(dice: Dice, leg: DemoLeg) -> None:
     """Set the booking time, mostly one or two weeks ahead in office hours; some requests wait for confirmation."""
     days = dice.randrange(8, 16) if dice.hit(0.84) else dice.randrange(1, 7)
     leg.requested_at = wall(leg.day - dt.timedelta(days=days), dice.randrange(8 * 60, 17 * 60))
@@ -345,7 +347,7 @@ def _booked_ahead(dice: Dice, leg: Leg) -> None:
         leg.confirmed_at = leg.requested_at + dice.randrange(4, 45) * MINUTE
 
 
-def _choose(dice: Dice, person: Person, places: list[Place]) -> Place:
+def _choose(dice: Dice, person: Person, places: list[DemoPlace]) -> DemoPlace:
     """Choose a place: mostly the nearest, else one of the nearest three."""
     near = sorted(places, key=lambda place: miles_between(place.spot, person.spot))
     return near[0] if dice.hit(0.6) else dice.choice(near[:3])
@@ -355,7 +357,7 @@ def _home(person: Person) -> End:
     return End(person.spot, person.home_json, person.lives_at)
 
 
-def _at(place: Place, **details: str) -> End:
+def _at(place: DemoPlace, **details: str) -> End:
     if not details:
         return End(place.spot, place.stop_json, place)
     return End(place.spot, place.stop_with(details), place)

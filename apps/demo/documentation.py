@@ -4,7 +4,7 @@ from typing import Any
 
 from apps.demo.booking import payer_of
 from apps.demo.dice import Dice, iso
-from apps.demo.legs import Leg
+from apps.demo.legs import DemoLeg
 from apps.demo.places import PAYERS
 from apps.rides.rules.documentation import LegDocumentation, missing_documents
 
@@ -12,7 +12,7 @@ FORGOTTEN = 0.018  # share of legs with something missing at the end
 
 
 def of_leg(
-    dice: Dice, leg: Leg, odometers: dict[str, float], driver_name: str
+    dice: Dice, leg: DemoLeg, odometers: dict[str, float], driver_name: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the columns that boarding fills and those that the drop-off fills.
 
@@ -58,7 +58,7 @@ def of_leg(
     return at_pickup, at_dropoff
 
 
-def _signatures(leg: Leg, stop: str, at: int, driver: str) -> list[dict[str, str]]:
+def _signatures(leg: DemoLeg, stop: str, at: int, driver: str) -> list[dict[str, str]]:
     """Return the rider's signature, and the driver's after it if the payer requires it."""
     names = {"rider": leg.person.name, "driver": driver}
     return [{"signer": signer, "stop": stop, "name": name, "at": iso(at)} for signer, name in names.items() if name]

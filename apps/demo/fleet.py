@@ -69,7 +69,7 @@ class DemoDriver:
 
 
 @dataclass(slots=True)
-class Duty:
+class DemoDuty:
     """A driver, a vehicle and a part of a day; `free_at` and `at` advance as rides are assigned."""
 
     id: str
@@ -88,7 +88,7 @@ class Fleet:
     providers: list[Provider]
     drivers: list[DemoDriver]
     vans: list[Van]
-    duties: dict[dt.date, list[Duty]] = field(default_factory=dict)
+    duties: dict[dt.date, list[DemoDuty]] = field(default_factory=dict)
 
 
 def make(seed: int, start: int, days: list[dt.date], today: dt.date, places: Places) -> Fleet:
@@ -283,7 +283,7 @@ def _leave(seed: int, fleet: Fleet) -> list[Row]:
     ]
 
 
-def _duties(seed: int, day: dt.date, fleet: Fleet) -> list[Duty]:
+def _duties(seed: int, day: dt.date, fleet: Fleet) -> list[DemoDuty]:
     week = day.toordinal() // 7
     attendants = [driver for driver in fleet.drivers if driver.part == "attendant"]
     duties = []
@@ -292,7 +292,7 @@ def _duties(seed: int, day: dt.date, fleet: Fleet) -> list[Duty]:
             continue
         starts = wall(day, driver.start)
         ends = starts + (8 if driver.start == _NIGHT else 11) * HOUR
-        duty = Duty(
+        duty = DemoDuty(
             id=Dice(seed, "duty", driver.id, day).id_at(starts - 9 * DAY),
             driver=driver,
             van=driver.van,

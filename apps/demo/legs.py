@@ -4,10 +4,10 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.demo.fleet import Duty
+from apps.demo.fleet import DemoDuty
 from apps.demo.geography import Spot
 from apps.demo.people import Person
-from apps.demo.places import Place
+from apps.demo.places import DemoPlace
 from apps.riders.rules.accommodation import Spaces
 from apps.rides.rules.timing import Drive
 
@@ -18,20 +18,20 @@ class End:
 
     spot: Spot
     stop_json: str
-    place: Place | None
+    place: DemoPlace | None
 
 
 @dataclass(slots=True)
 class Journey:
     """Legs of one rider on one day; `failed_at` is when an earlier leg failed."""
 
-    legs: list["Leg"] = field(default_factory=list)
+    legs: list["DemoLeg"] = field(default_factory=list)
     failed_at: int = 0
     id: str = ""
 
 
 @dataclass(slots=True)
-class Leg:
+class DemoLeg:
     """One ride: the request, its planned outcome, and, once driven, its times.  Instants are seconds since 1970.
 
     `fate` is the outcome unless another event interferes: completed, no_show, cancel_* or unf_*; `freeze` holds a leg
@@ -45,7 +45,7 @@ class Leg:
     leg_type: str
     origin: End
     destination: End
-    owner: Place
+    owner: DemoPlace
     pickup_at: int
     journey: Journey
     appointment_at: int | None = None
@@ -66,7 +66,7 @@ class Leg:
     dialysis: dict[str, Any] | None = None
     sequence: int = 1
     # The drive, once a duty is assigned; 0: not reached.
-    duty: Duty | None = None
+    duty: DemoDuty | None = None
     departed: int = 0
     arrived: int = 0
     boarded: int = 0
@@ -89,7 +89,7 @@ class Leg:
 class Run:
     """Legs driven together.  `gather`: from many addresses to one place; else from one place to many addresses."""
 
-    legs: list[Leg]
+    legs: list[DemoLeg]
     gather: bool = True
 
     @property

@@ -9,12 +9,12 @@ from typing import Final
 
 from apps.demo.demand import DayDemand, discharge_leg, finish
 from apps.demo.dice import DAY, MINUTE, Dice, local
-from apps.demo.fleet import Duty
+from apps.demo.fleet import DemoDuty
 from apps.demo.geography import drive_seconds
-from apps.demo.legs import Leg
+from apps.demo.legs import DemoLeg
 from apps.demo.people import Person
 from apps.demo.places import Places
-from apps.demo.roads import Plan, able, duties_at
+from apps.demo.roads import RoutePlan, able, duties_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,9 @@ SCENES: Final = (
 )
 
 
-def stage(plan: Plan, now: int, days: dict[object, DayDemand], people: list[Person], places: Places) -> list[Leg]:
+def stage(
+    plan: RoutePlan, now: int, days: dict[object, DayDemand], people: list[Person], places: Places
+) -> list[DemoLeg]:
     """Create the live rides for riders without another ride that day, and reserve their drivers."""
     demand = DayDemand(local(now).date())
     busy = {leg.person.id for day in days.values() for leg in day.legs if abs(leg.pickup_at - now) < DAY}
@@ -64,7 +66,7 @@ def stage(plan: Plan, now: int, days: dict[object, DayDemand], people: list[Pers
     return demand.legs
 
 
-def _leg(seed: int, now: int, demand: DayDemand, person: Person, places: Places, scene: Scene) -> Leg:
+def _leg(seed: int, now: int, demand: DayDemand, person: Person, places: Places, scene: Scene) -> DemoLeg:
     dice = Dice(seed, "live", demand.date, scene.name)
     pickup_at = (now + scene.pickup * MINUTE) // 60 * 60
     leg = discharge_leg(dice, demand, person, places, pickup_at, f"{demand.date}/live/{scene.name.replace(' ', '-')}")
@@ -79,7 +81,7 @@ def _leg(seed: int, now: int, demand: DayDemand, person: Person, places: Places,
     return leg
 
 
-def _assign_driver(plan: Plan, now: int, leg: Leg, scene: Scene, duty_ids: set[str]) -> None:
+def _assign_driver(plan: RoutePlan, now: int, leg: DemoLeg, scene: Scene, duty_ids: set[str]) -> None:
     """Send the first suitable driver on duty; if there is none, the ride stays unassigned."""
     assert scene.departs is not None  # noqa: S101 - checked by the caller
     leg.departed = now + scene.departs * MINUTE
@@ -98,5 +100,5 @@ def _assign_driver(plan: Plan, now: int, leg: Leg, scene: Scene, duty_ids: set[s
     leg.departed = leg.arrived = leg.boarded = leg.reached = leg.dropped = 0
 
 
-def _on_shift(duty: Duty, leg: Leg) -> bool:
+def _on_shift(duty: DemoDuty, leg: DemoLeg) -> bool:
     return duty.starts <= leg.departed and leg.dropped <= duty.ends and duty.van.type != "stretcher_van"

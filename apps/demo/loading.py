@@ -15,9 +15,9 @@ from apps.accounts.rules.roles import UserRole
 from apps.audit.services import audit
 from apps.demo import accounts, credentials, demand, fleet, live, people, places, roads, scenes
 from apps.demo.dice import CHICAGO, HOUR, Dice, wall
-from apps.demo.fleet import Duty
-from apps.demo.legs import Leg
-from apps.demo.roads import Plan, able, duties_at
+from apps.demo.fleet import DemoDuty
+from apps.demo.legs import DemoLeg
+from apps.demo.roads import RoutePlan, able, duties_at
 from apps.demo.story import Cast, Tables
 from apps.events import services as events
 from apps.events.models import Event
@@ -32,7 +32,7 @@ SEED: Final = 60601
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DayRange:
     """Days before and after today that get rides."""
 
     past: int = PAST_DAYS
@@ -44,7 +44,11 @@ def is_loaded() -> bool:
 
 
 def ensure(
-    *, by: Principal, at: dt.datetime, span: Span = Span(), also: Callable[[dt.datetime, Principal], None] | None = None
+    *,
+    by: Principal,
+    at: dt.datetime,
+    span: DayRange = DayRange(),
+    also: Callable[[dt.datetime, Principal], None] | None = None,
 ) -> dict[str, Any]:
     """Load the demo and set up its accounts unless this is done already; return the token and the logins.
 
@@ -67,7 +71,7 @@ def load(
     seed: int = SEED,
     *,
     by: Principal,
-    span: Span = Span(),
+    span: DayRange = DayRange(),
     also: Callable[[dt.datetime, Principal], None] | None = None,
 ) -> Counter[str]:
     """Write the demo as of `now`; return the number of rows by table.
@@ -83,7 +87,7 @@ def load(
     return counts
 
 
-def _load(now: dt.datetime, seed: int, by: Principal, span: Span) -> Counter[str]:
+def _load(now: dt.datetime, seed: int, by: Principal, span: DayRange) -> Counter[str]:
     second = int(now.timestamp())
     today = now.astimezone(CHICAGO).date()
     start = wall(today - dt.timedelta(days=span.past + 30), 9 * 60)
@@ -142,19 +146,19 @@ def _analyze() -> None:
 
 def _simulate(
     seed: int, now: int, days: list[dt.date], vehicles: fleet.Fleet, riders: list[people.Person], sites: places.Places
-) -> tuple[list[Leg], Plan]:
+) -> tuple[list[DemoLeg], RoutePlan]:
     """Simulate all days, up to the last planned one."""
     demand_by_day: dict[object, demand.DayDemand] = {day: demand.of_day(seed, day, riders, sites) for day in days}
-    plan = Plan(seed, vehicles)
+    plan = RoutePlan(seed, vehicles)
     live_legs = live.stage(plan, now, demand_by_day, riders, sites)
     roads.drive(plan, [run for day in demand_by_day.values() for run in day.runs])
     return [*(leg for day in demand_by_day.values() for leg in day.legs), *live_legs], plan
 
 
-def _write_rides(seed: int, legs: list[Leg], plan: Plan, cast: Cast) -> Tables:
+def _write_rides(seed: int, legs: list[DemoLeg], plan: RoutePlan, cast: Cast) -> Tables:
     tables = Tables()
 
-    def stand_in(leg: Leg, dice: Dice) -> Duty | None:
+    def stand_in(leg: DemoLeg, dice: Dice) -> DemoDuty | None:
         fitting = [
             duty
             for duty in duties_at(plan, leg.due_at)
@@ -168,7 +172,7 @@ def _write_rides(seed: int, legs: list[Leg], plan: Plan, cast: Cast) -> Tables:
     return tables
 
 
-def _trip(seed: int, leg: Leg, cast: Cast, tables: Tables) -> None:
+def _trip(seed: int, leg: DemoLeg, cast: Cast, tables: Tables) -> None:
     """Write the trip of a round-trip journey, with the first of its legs."""
     journey = leg.journey
     if len(journey.legs) < 2 or journey.id or leg.requested_at > cast.now:

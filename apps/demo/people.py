@@ -9,7 +9,7 @@ from uuid import UUID
 from apps.demo import names
 from apps.demo.dice import DAY, HOUR, Dice
 from apps.demo.geography import NEIGHBOURHOODS, Spot, areas_around, miles_between, spot
-from apps.demo.places import Place, Places, phone
+from apps.demo.places import DemoPlace, Places, phone
 from apps.organizations.models import ExternalId
 from apps.organizations.rules.stops import normal
 from apps.riders.models import AccommodationProfile, Rider, RiderFacility
@@ -53,7 +53,7 @@ class Person:
     phone: str
     spot: Spot
     home_json: str
-    lives_at: Place | None
+    lives_at: DemoPlace | None
     needs: dict[str, Any]
     needs_json: str
     return_needs_json: str
@@ -61,7 +61,7 @@ class Person:
     outbound_spaces: Spaces
     return_spaces: Spaces
     crew_of_two: bool
-    goes_to: Place | None = None  # the center or program
+    goes_to: DemoPlace | None = None  # the center or program
     days: frozenset[int] = frozenset()  # weekdays, Monday is 0
     chair_minutes: int = 0
     treatment_minutes: int = 240
@@ -198,7 +198,7 @@ def _needs(dice: Dice, group: str) -> dict[str, Any]:
     return complete(needs)
 
 
-def _home(dice: Dice, at: Spot, lives_at: Place | None, needs: dict[str, Any]) -> dict[str, Any]:
+def _home(dice: Dice, at: Spot, lives_at: DemoPlace | None, needs: dict[str, Any]) -> dict[str, Any]:
     if lives_at is not None:
         return {
             **lives_at.stop,
@@ -223,7 +223,7 @@ def _home(dice: Dice, at: Spot, lives_at: Place | None, needs: dict[str, Any]) -
     )
 
 
-def _centre(dice: Dice, group: str, number: int, places: Places) -> Place | None:
+def _centre(dice: Dice, group: str, number: int, places: Places) -> DemoPlace | None:
     """Choose the regular destination of a rider; the home address is drawn near it."""
     kind = {"dialysis": "dialysis", "day_program": "adult_day", "therapy": "rehab"}.get(group)
     sites = places.of_kind(kind) if kind else []

@@ -78,7 +78,7 @@ _CONTACTS: Final = {
 
 
 @dataclass(slots=True)
-class Place:
+class DemoPlace:
     """A facility, as the rest of the demo uses it: position, entrances, and its stop as JSON text."""
 
     id: str
@@ -105,11 +105,11 @@ class Provider:
 
 @dataclass(slots=True)
 class Places:
-    facilities: list[Place]
+    facilities: list[DemoPlace]
     providers: list[Provider]
     payers: list[str]
 
-    def of_kind(self, kind: str) -> list[Place]:
+    def of_kind(self, kind: str) -> list[DemoPlace]:
         return [place for place in self.facilities if place.kind == kind]
 
 
@@ -164,10 +164,10 @@ def _facility(
     doors: tuple[str, ...],
     *,
     policy: str,
-) -> tuple[Place, dict[str, Any]]:
+) -> tuple[DemoPlace, dict[str, Any]]:
     at = spot(dice, area)
     opens, closes, days = _HOURS[kind]
-    place = Place(
+    place = DemoPlace(
         id=dice.id_at(start),
         kind=kind,
         name=name,
@@ -216,7 +216,7 @@ def _address(at: Spot) -> dict[str, Any]:
     }
 
 
-def _entrances_and_contacts(dice: Dice, start: int, places: list[Place]) -> None:
+def _entrances_and_contacts(dice: Dice, start: int, places: list[DemoPlace]) -> None:
     entrances, contacts = [], []
     for number, place in enumerate(places):
         for door, (entrance_id, name) in enumerate(place.entrances):

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final
 
 from apps.demo.dice import HOUR, MINUTE, ZONE, Dice, wall
-from apps.demo.fleet import Duty
-from apps.demo.legs import Leg
-from apps.demo.story import Story
+from apps.demo.fleet import DemoDuty
+from apps.demo.legs import DemoLeg
+from apps.demo.story import RideStory
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import BY_STATUSES, ReasonList, RideStatus
 from apps.rides.rules.reasons import Cancelled, cancellation_timing, default_fault
@@ -23,14 +23,14 @@ _FAILURES: Final = {
     "unf_rider_left": "late_rider_left",
     "unf_aborted": "aborted_medical_emergency",
 }
-StandIn = Callable[[Leg, Dice], Duty | None]
+StandIn = Callable[[DemoLeg, Dice], DemoDuty | None]
 Step = tuple[int, int, Callable[[], None]]
 
 
 class Plot:
     """Schedule of the steps of one ride."""
 
-    def __init__(self, story: Story, stand_in: StandIn) -> None:
+    def __init__(self, story: RideStory, stand_in: StandIn) -> None:
         self.story, self.leg, self.cast, self.dice = story, story.leg, story.cast, story.dice
         self.stand_in = stand_in
         self.steps: list[Step] = []
@@ -93,7 +93,7 @@ class Plot:
             planned = self.scheduled_at + self.dice.randrange(4, 22) * MINUTE
         return max(self.scheduled_at + 30, min(planned, latest))
 
-    def assign(self, duty: Duty, latest: int) -> None:
+    def assign(self, duty: DemoDuty, latest: int) -> None:
         """Assign driver and vehicle by `latest`; sometimes after a declined offer, or in place of another pair."""
         story, dice, dispatcher = self.story, self.dice, self.cast.dispatcher
         at = self.plan_time(latest)

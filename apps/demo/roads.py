@@ -10,9 +10,9 @@ from typing import Final
 
 from apps.demo.demand import sum_of
 from apps.demo.dice import DAY, MINUTE, Dice, local
-from apps.demo.fleet import Duty, Fleet
+from apps.demo.fleet import DemoDuty, Fleet
 from apps.demo.geography import Spot, drive_seconds, miles_between
-from apps.demo.legs import Leg, Run
+from apps.demo.legs import DemoLeg, Run
 from apps.riders.rules.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER, Spaces
 
 # Lateness of a plan above which the dispatcher looks for another driver, and above which no driver is possible.
@@ -22,7 +22,7 @@ WITHOUT_VEHICLE: Final = frozenset({"unf_given_back", "unf_no_driver", "cancel_a
 
 
 @dataclass(slots=True)
-class Plan:
+class RoutePlan:
     """State of the planning: duties by local day and the drivers reserved for the live scenes."""
 
     seed: int
@@ -31,13 +31,13 @@ class Plan:
     fits: dict[tuple[str, str, str], bool] = field(default_factory=dict)
 
 
-def drive(plan: Plan, runs: list[Run]) -> None:
+def drive(plan: RoutePlan, runs: list[Run]) -> None:
     """Assign each run to a duty and simulate it; legs without a possible driver get the fate `unf_no_driver`."""
     for run in sorted(runs, key=lambda run: (run.starts, run.legs[0].key)):
         _drive_run(plan, run)
 
 
-def _drive_run(plan: Plan, run: Run) -> None:
+def _drive_run(plan: RoutePlan, run: Run) -> None:
     riding = [leg for leg in run.legs if _needs_vehicle(plan, leg)]
     if not riding:
         return
@@ -63,7 +63,7 @@ def _drive_run(plan: Plan, run: Run) -> None:
     _note_failure(riding[0])
 
 
-def _needs_vehicle(plan: Plan, leg: Leg) -> bool:
+def _needs_vehicle(plan: RoutePlan, leg: DemoLeg) -> bool:
     """True if a vehicle has to come; a return leg is mostly cancelled if the outbound leg failed."""
     failed_at = leg.journey.failed_at
     if leg.sequence > 1 and failed_at and leg.fate not in WITHOUT_VEHICLE:
@@ -80,12 +80,12 @@ def _needs_vehicle(plan: Plan, leg: Leg) -> bool:
     return True
 
 
-def _note_failure(leg: Leg) -> None:
+def _note_failure(leg: DemoLeg) -> None:
     if leg.fate != "completed" and not leg.journey.failed_at:
         leg.journey.failed_at = leg.left_without_rider or leg.decided_at or leg.pickup_at
 
 
-def duties_at(plan: Plan, second: int) -> list[Duty]:
+def duties_at(plan: RoutePlan, second: int) -> list[DemoDuty]:
     """Return the duties of the local day and, early in the morning, of the night before."""
     moment = local(second)
     duties = plan.fleet.duties.get(moment.date(), [])
@@ -94,7 +94,7 @@ def duties_at(plan: Plan, second: int) -> list[Duty]:
     return duties
 
 
-def able(plan: Plan, leg: Leg, duty: Duty) -> bool:
+def able(plan: RoutePlan, leg: DemoLeg, duty: DemoDuty) -> bool:
     """True if driver, crew and vehicle pass the hard checks for the rider."""
     key = (leg.person.id, leg.leg_type, duty.van.id)
     if key not in plan.fits:
@@ -102,7 +102,7 @@ def able(plan: Plan, leg: Leg, duty: Duty) -> bool:
     return plan.fits[key] and (not leg.person.crew_of_two or duty.attendant is not None)
 
 
-def _fits(leg: Leg, duty: Duty) -> bool:
+def _fits(leg: DemoLeg, duty: DemoDuty) -> bool:
     needs, van, qualifications = leg.person.needs, duty.van, duty.driver.qualifications
     mobility = (needs["returnMobility"] if leg.leg_type == "return" else None) or needs["mobility"]
     rolls_in = mobility in IN_WHEELCHAIR_SPACE or mobility in ON_STRETCHER
@@ -116,7 +116,7 @@ def _fits(leg: Leg, duty: Duty) -> bool:
     )
 
 
-def _best(plan: Plan, run: Run) -> list[Duty]:
+def _best(plan: RoutePlan, run: Run) -> list[DemoDuty]:
     """Return the up to three best duties: least lateness, then empty driving, then the plainest sufficient vehicle."""
     first = run.legs[0]
     due = run.starts
@@ -140,7 +140,7 @@ def _best(plan: Plan, run: Run) -> list[Duty]:
     return [duty for _, _, _, duty in sorted(ranked)[:3]]
 
 
-def _holds(duty: Duty, spaces: Spaces) -> bool:
+def _holds(duty: DemoDuty, spaces: Spaces) -> bool:
     return any(
         spaces.ambulatory <= seats and spaces.wheelchair <= chairs and spaces.stretcher <= stretchers
         for _, seats, chairs, stretchers in duty.van.configs
@@ -161,12 +161,12 @@ def _stops(run: Run) -> list[Spot]:
     return [run.legs[0].origin.spot, *(leg.destination.spot for leg in run.legs)]
 
 
-def _simulate(seed: int, run: Run, duty: Duty) -> None:
+def _simulate(seed: int, run: Run, duty: DemoDuty) -> None:
     """Simulate the run with real traffic; sets the instants of its legs and frees the duty."""
     dice = Dice(seed, "road", run.legs[0].key)
     traffic = max(0.82, dice.gauss(1.0, 0.12)) * (dice.uniform(1.5, 2.6) if dice.hit(0.035) else 1.0)
     clock, at = duty.free_at, duty.at
-    aboard: list[Leg] = []
+    aboard: list[DemoLeg] = []
     for number, leg in enumerate(run.legs):
         same_stop = run.legs[number - 1] if number and at is leg.origin.spot else None
         clock, at = _pick_up(dice, leg, clock, at, traffic, same_stop)
@@ -183,7 +183,9 @@ def _simulate(seed: int, run: Run, duty: Duty) -> None:
     duty.free_at, duty.at = clock + dice.randrange(40, 150), at
 
 
-def _pick_up(dice: Dice, leg: Leg, clock: int, at: Spot, traffic: float, same_stop: Leg | None) -> tuple[int, Spot]:
+def _pick_up(
+    dice: Dice, leg: DemoLeg, clock: int, at: Spot, traffic: float, same_stop: DemoLeg | None
+) -> tuple[int, Spot]:
     """Drive to one stop and, in most cases, let the rider board; return where and when the vehicle is then.
 
     `same_stop` is the previous leg if it starts at the same address: the vehicle arrives once for both.
@@ -224,7 +226,7 @@ def _pick_up(dice: Dice, leg: Leg, clock: int, at: Spot, traffic: float, same_st
     return leg.boarded, leg.origin.spot
 
 
-def _wait_minutes(leg: Leg) -> int:
+def _wait_minutes(leg: DemoLeg) -> int:
     """Return the minutes that a driver waits before a no-show; apps/rides/rules/guards.py defines the rule."""
     if leg.will_call or leg.service == "hospital_discharge":
         return 15

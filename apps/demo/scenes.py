@@ -9,10 +9,10 @@ from typing import Final
 
 from apps.demo import documentation
 from apps.demo.dice import DAY, HOUR, MINUTE, Dice
-from apps.demo.fleet import Duty
-from apps.demo.legs import Leg
+from apps.demo.fleet import DemoDuty
+from apps.demo.legs import DemoLeg
 from apps.demo.plot import Plot, StandIn
-from apps.demo.story import Cast, Story, Tables
+from apps.demo.story import Cast, RideStory, Tables
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType
 from apps.rides.rules.lifecycle import ReasonList, RideStatus
 
@@ -32,11 +32,11 @@ _CONFLICTS: Final = (
 )
 
 
-def write_ride(seed: int, leg: Leg, cast: Cast, tables: Tables, stand_in: StandIn) -> None:
+def write_ride(seed: int, leg: DemoLeg, cast: Cast, tables: Tables, stand_in: StandIn) -> None:
     """Write the rows of one ride as of now; none if the ride has not been requested yet."""
     if leg.requested_at > cast.now:
         return
-    story = Story(leg, cast, tables, Dice(seed, "story", leg.key))
+    story = RideStory(leg, cast, tables, Dice(seed, "story", leg.key))
     if leg.journey.id:
         story.row["trip_id"] = leg.journey.id
     plot = Plot(story, stand_in)
@@ -62,7 +62,7 @@ def _schedule(plot: Plot) -> None:
         _unassigned(plot)
 
 
-def _driven(plot: Plot, duty: Duty) -> None:
+def _driven(plot: Plot, duty: DemoDuty) -> None:
     """Schedule a ride whose vehicle departed, or will depart."""
     leg, story = plot.leg, plot.story
     plot.reporter()
@@ -96,7 +96,7 @@ def _driven(plot: Plot, duty: Duty) -> None:
         _board_and_drop_off(plot, duty, lag)
 
 
-def _board_and_drop_off(plot: Plot, duty: Duty, lag: int) -> None:
+def _board_and_drop_off(plot: Plot, duty: DemoDuty, lag: int) -> None:
     """Board, ride, and be dropped off, or be handed over to an ambulance on the way."""
     leg, story = plot.leg, plot.story
     since = leg.arrived if leg.will_call else max(leg.arrived, leg.pickup_at)

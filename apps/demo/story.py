@@ -12,8 +12,8 @@ import orjson
 
 from apps.demo.booking import booking_columns
 from apps.demo.dice import HOUR, Dice, iso
-from apps.demo.fleet import Duty, Fleet
-from apps.demo.legs import Leg
+from apps.demo.fleet import DemoDuty, Fleet
+from apps.demo.legs import DemoLeg
 from apps.rides.models import Assignment
 from apps.rides.rules.exception_types import (
     DEFAULT_SEVERITY,
@@ -72,10 +72,10 @@ class Tables:
     external_ids: list[dict[str, Any]] = field(default_factory=list)
 
 
-class Story:
+class RideStory:
     """A ride in progress through its life cycle."""
 
-    def __init__(self, leg: Leg, cast: Cast, tables: Tables, dice: Dice) -> None:
+    def __init__(self, leg: DemoLeg, cast: Cast, tables: Tables, dice: Dice) -> None:
         self.leg, self.cast, self.tables, self.dice = leg, cast, tables, dice
         self.status = RideStatus.REQUESTED
         self.version = 0
@@ -103,7 +103,7 @@ class Story:
         self._move(RideStatus.SCHEDULED, "ride.scheduled", at, self.cast.dispatcher)
         self.resolve({ExceptionType.UNCONFIRMED_REQUEST}, at, self.cast.dispatcher, "recovered_on_time")
 
-    def assign(self, at: int, duty: Duty, method: str, by: str) -> None:
+    def assign(self, at: int, duty: DemoDuty, method: str, by: str) -> None:
         """Assign driver and vehicle; replaces an earlier pair."""
         previous_driver, before = self._assignment_ids(), self.provider
         if self.assignment is not None:
@@ -128,7 +128,7 @@ class Story:
         if at > self.leg.pickup_at - 4 * HOUR:
             self.open(ExceptionType.DRIVER_RELEASED_LATE, at, "T09", by=by, details={"reasonCode": reason})
 
-    def offer(self, at: int, duty: Duty) -> None:
+    def offer(self, at: int, duty: DemoDuty) -> None:
         """Offer the ride to a driver who is not an employee."""
         row = self._assignment_row(at, duty, "manual", self.cast.dispatcher)
         self.offered = row | {"status": "offered", "respond_by": at + 900, "responded_at": None}
@@ -355,14 +355,14 @@ class Story:
         )
         row["voided"] = True
 
-    def _write_assignment(self, at: int, duty: Duty, method: str, by: str) -> None:
+    def _write_assignment(self, at: int, duty: DemoDuty, method: str, by: str) -> None:
         row = self._assignment_row(at, duty, method, by)
         self.tables.assignments.append(row)
         self.assignment, self.provider = row, row["provider_id"]
         self.row |= {"assignment_id": row["id"], "provider_id": row["provider_id"], "driver_id": row["driver_id"],
                      "vehicle_id": row["vehicle_id"], "attendant_ids": row["attendant_ids"]}  # fmt: skip
 
-    def _assignment_row(self, at: int, duty: Duty, method: str, by: str) -> dict[str, Any]:
+    def _assignment_row(self, at: int, duty: DemoDuty, method: str, by: str) -> dict[str, Any]:
         crew = [duty.attendant.id] if duty.attendant is not None and self.leg.person.crew_of_two else []
         id_ = self.dice.id_at(at)
         license_number = encrypt(duty.driver.license, aad=aad(Assignment, "license_number", id_))

@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from django.apps import apps
 from django.db import connection, transaction
 
-from apps.demo.loading import Span, load
+from apps.demo.loading import DayRange, load
 from lib.access import system
 
 FRIDAY_NOON = dt.datetime(2026, 11, 20, 18, 0, tzinfo=dt.UTC)
-SMALL = Span(past=3, future=2)
+SMALL = DayRange(past=3, future=2)
 # Random data that the demo does not seed (digests, encryption, password hashes), and rows that services write.
 _NOT_COMPARED = {"audit_auditentry", "django_migrations", "django_content_type"}
 
 
 @contextmanager
-def loaded(now: dt.datetime, span: Span = SMALL) -> Iterator[None]:
+def loaded(now: dt.datetime, span: DayRange = SMALL) -> Iterator[None]:
     """Load, check every foreign key at once, and roll back at the end."""
     with transaction.atomic():
         load(now, by=system(), span=span)

@@ -8,7 +8,7 @@ import pytest
 
 from apps.demo import demand, loading
 from apps.demo.dice import Dice
-from apps.demo.loading import Span
+from apps.demo.loading import DayRange
 from apps.events.models import Event
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.lifecycle import TRANSITIONS
@@ -39,7 +39,7 @@ def test_demo_keeps_the_rules_however_chance_falls(
 ) -> None:
     monkeypatch.setattr(Dice, "hit", lambda dice, share: hit(share))
 
-    with loaded(FRIDAY_NOON, Span(past=2, future=1)):
+    with loaded(FRIDAY_NOON, DayRange(past=2, future=1)):
         assert Ride.objects.count() > 500
         assert illegal_steps() == []
 
@@ -48,7 +48,7 @@ def test_demo_keeps_the_rules_where_nobody_can_stand_in(monkeypatch: pytest.Monk
     monkeypatch.setattr(demand, "_FATES", (("unf_given_back", 1000),))
     monkeypatch.setattr(loading, "duties_at", lambda plan, second: [])
 
-    with loaded(FRIDAY_NOON, Span(past=1, future=0)):
+    with loaded(FRIDAY_NOON, DayRange(past=1, future=0)):
         given_back = Ride.objects.filter(status="unfulfilled", reason_code="given_back_late")
         assert given_back.count() > 100
         assert not given_back.filter(driver__isnull=False).exists()
@@ -58,7 +58,7 @@ def test_demo_keeps_the_rules_where_nobody_can_stand_in(monkeypatch: pytest.Monk
 def test_demo_is_consistent_if_every_ride_ends_in_an_emergency(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demand, "_FATES", (("unf_aborted", 1000),))
 
-    with loaded(FRIDAY_NOON, Span(past=1, future=0)):
+    with loaded(FRIDAY_NOON, DayRange(past=1, future=0)):
         aborted = Ride.objects.filter(status="unfulfilled", reason_code="aborted_medical_emergency")
         assert aborted.count() > 100
         assert RideException.objects.filter(ride__in=aborted, type="medical_emergency").count() == aborted.count()

@@ -21,7 +21,7 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.demo import loading
-from apps.demo.loading import Span, ensure
+from apps.demo.loading import DayRange, ensure
 from apps.demo.management.commands import load_demo
 from apps.organizations.models import Facility
 from apps.rides.models import Ride
@@ -30,7 +30,7 @@ from lib.access import system
 from tests.demo.demo_days import FRIDAY_NOON, digest, loaded
 
 pytestmark = pytest.mark.django_db
-ONE_DAY = Span(past=0, future=0)
+ONE_DAY = DayRange(past=0, future=0)
 
 
 def test_demo_is_history_of_which_no_webhook_tells() -> None:
@@ -44,7 +44,7 @@ def test_demo_is_history_of_which_no_webhook_tells() -> None:
 def test_demo_shows_every_status_on_a_sunday_at_any_hour(hour: int) -> None:
     sunday = dt.datetime(2026, 11, 15, hour + 6, 20, tzinfo=dt.UTC)
 
-    with loaded(sunday, Span(past=1, future=0)):
+    with loaded(sunday, DayRange(past=1, future=0)):
         near = Ride.objects.filter(pickup_at__range=(sunday - dt.timedelta(hours=30), sunday + dt.timedelta(hours=30)))
         statuses = set(near.values_list("status", flat=True))
 
@@ -55,7 +55,7 @@ def test_demo_keeps_chair_times_across_the_change_of_clocks() -> None:
     """On 1 November 2026 clocks go back; a rider with a chair at 06:15 on Friday has it at 06:15 on Monday."""
     monday = dt.datetime(2026, 11, 2, 15, 0, tzinfo=dt.UTC)
 
-    with loaded(monday, Span(past=4, future=0)):
+    with loaded(monday, DayRange(past=4, future=0)):
         chairs: dict[object, set[dt.time]] = defaultdict(set)
         offsets = set()
         for ride in Ride.objects.filter(service_type="dialysis", leg_type="outbound"):
@@ -71,9 +71,9 @@ def test_demo_keeps_chair_times_across_the_change_of_clocks() -> None:
 
 @pytest.mark.untraced
 def test_demo_is_the_same_for_the_same_day() -> None:
-    with loaded(FRIDAY_NOON, Span(past=1, future=1)):
+    with loaded(FRIDAY_NOON, DayRange(past=1, future=1)):
         first = digest()
-    with loaded(FRIDAY_NOON, Span(past=1, future=1)):
+    with loaded(FRIDAY_NOON, DayRange(past=1, future=1)):
         second = digest()
 
     assert first == second
@@ -84,7 +84,7 @@ def test_demo_is_the_same_for_the_same_day() -> None:
 def test_demo_of_the_full_span_loads_in_seconds() -> None:
     began = time.perf_counter()
 
-    with loaded(FRIDAY_NOON, Span()):
+    with loaded(FRIDAY_NOON, DayRange()):
         took = time.perf_counter() - began
         per_day = Counter(Ride.objects.values_list("service_date", flat=True))
 

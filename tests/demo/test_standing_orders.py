@@ -9,7 +9,7 @@ from pytest_django import DjangoDbBlocker
 
 from apps.audit.models import AuditEntry
 from apps.demo import loading, standing_orders
-from apps.demo.loading import Span
+from apps.demo.loading import DayRange
 from apps.events.models import Event
 from apps.organizations.models import CalendarShift
 from apps.recurring.models import Hold, Occurrence, OccurrenceChange, StandingOrder, Terms
@@ -25,7 +25,7 @@ TODAY = dt.date(2026, 11, 20)
 @pytest.fixture(scope="module", autouse=True)
 def orders(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     with django_db_blocker.unblock(), transaction.atomic():
-        loading.load(FRIDAY_NOON, by=system(), span=Span(past=3, future=2), also=standing_orders.load)
+        loading.load(FRIDAY_NOON, by=system(), span=DayRange(past=3, future=2), also=standing_orders.load)
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         yield
