@@ -35,7 +35,7 @@ def test_rides_with_a_driver_lie_in_lanes_and_the_others_wait(dispatcher: Princi
 
     found = board(AXIS, by=dispatcher, at=NOW)
 
-    assert [[one.ride.pk for one in row.shown] for row in found.rows] == [[sooner.pk, later.pk]]
+    assert [[one.ride.pk for one in row.rides] for row in found.rows] == [[sooner.pk, later.pk]]
     assert [one.ride.pk for one in found.waiting] == [waiting.pk]
     assert found.counts == {"assigned": 2, "scheduled": 1}
     assert found.rider_ids == {sooner.rider_id, later.rider_id, waiting.rider_id}
@@ -66,7 +66,7 @@ def test_driver_on_shift_has_row_without_ride_others_do_not(dispatcher: Principa
     assert row.driver == works.driver
     assert row.duty == (Span(works.starts_at, works.ends_at),)
     assert (row.unit, row.vehicle_id) == (works.vehicle.unit_number, works.vehicle_id)
-    assert (row.shown, row.over, row.leave, row.next_at) == ((), (), (), None)
+    assert (row.rides, row.ended, row.leave, row.next_at) == ((), (), (), None)
 
 
 def test_row_shows_vehicle_of_current_or_next_shift_or_default(
@@ -118,7 +118,7 @@ def test_what_is_over_is_a_stretch_of_the_lane(dispatcher: Principal) -> None:
 
     (row,) = board(AXIS, by=dispatcher, at=NOW).rows
 
-    assert (row.shown, row.over) == ((), (Span(NOW - 2 * HOUR, NOW - HOUR),))
+    assert (row.rides, row.ended) == ((), (Span(NOW - 2 * HOUR, NOW - HOUR),))
 
 
 def test_broken_promises_are_told_from_foreseen_ones(dispatcher: Principal) -> None:
@@ -129,7 +129,7 @@ def test_broken_promises_are_told_from_foreseen_ones(dispatcher: Principal) -> N
 
     found = board(AXIS, by=dispatcher, at=NOW)
 
-    delays = {one.ride.pk: (one.late, one.is_late) for one in found.rows[0].shown}
+    delays = {one.ride.pk: (one.late, one.is_late) for one in found.rows[0].rides}
     assert delays[broken.pk] == (45, True)
     assert delays[foreseen.pk][0] > 0
     assert not delays[foreseen.pk][1]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.dispatch.rules.suggesting import Available, Plan, suggest
+from apps.dispatch.rules.suggesting import Available, SuggestionPlan, suggest
 from apps.fleet.rules.credentials import Subject
 from apps.rides.rules.eligibility import ViolationCode, violations
 from apps.rides.rules.facts import (
@@ -61,7 +61,7 @@ def _crew(count: int = 1, **given: Any) -> tuple[list[Available], dict[UUID, Veh
 
 def _plan(
     waiting: list[RideNeeds], crew: tuple[list[Available], dict[UUID, VehicleFacts]], at: dt.datetime = AT, **given: Any
-) -> Plan:
+) -> SuggestionPlan:
     return suggest(waiting, *crew, shared_rides=given.get("shared", {}), at=at)
 
 
@@ -71,7 +71,7 @@ def test_one_driver_gets_what_they_can_drive_one_after_the_other() -> None:
     found = _plan([after, beside, first], _crew())
 
     assert [one.ride_id for one in found.suggestions] == [first.errand.ride_id, after.errand.ride_id]
-    assert [(one.ride_id, one.against) for one in found.left] == [
+    assert [(one.ride_id, one.against) for one in found.unplaced] == [
         (beside.errand.ride_id, {ViolationCode.SCHEDULE_CONFLICT: 1})
     ]
 
@@ -108,7 +108,7 @@ def test_vehicle_comes_from_shift_or_driver_or_is_required() -> None:
     assert _plan([_ride()], ([on_shift], known)).suggestions[0].vehicle_id == one.default_vehicle_id
     assert _plan([_ride()], ([free], known)).suggestions[0].vehicle_id == own.id
     for driver_without in (none, unknown):
-        (left,) = _plan([_ride()], ([driver_without], known)).left
+        (left,) = _plan([_ride()], ([driver_without], known)).unplaced
         assert left.against == {ViolationCode.VEHICLE_NOT_SUITABLE: 1}
 
 
@@ -122,7 +122,7 @@ def test_vehicle_comes_from_shift_or_driver_or_is_required() -> None:
     ],
 )
 def test_drivers_against_whom_something_stands_are_counted_by_it(changes: dict[str, Any], code: ViolationCode) -> None:
-    (left, again) = _plan([_ride(0), _ride(120)], _crew(3, **changes)).left
+    (left, again) = _plan([_ride(0), _ride(120)], _crew(3, **changes)).unplaced
 
     assert left.against == again.against == {code: 3}
 
@@ -132,14 +132,14 @@ def test_two_person_ride_and_driver_preference_need_dispatcher() -> None:
 
     found = _plan([upstairs, picky], _crew())
 
-    assert [dict(one.against) for one in found.left] == [
+    assert [dict(one.against) for one in found.unplaced] == [
         {ViolationCode.ATTENDANT_REQUIRED: 1},
         {ViolationCode.PREFERENCE_UNMET: 1},
     ]
 
 
 def test_without_drivers_everything_is_left() -> None:
-    assert [dict(one.against) for one in _plan([_ride()], ([], {})).left] == [{}]
+    assert [dict(one.against) for one in _plan([_ride()], ([], {})).unplaced] == [{}]
 
 
 def test_who_takes_a_ride_that_should_have_begun_drives_it_now() -> None:
@@ -148,7 +148,7 @@ def test_who_takes_a_ride_that_should_have_begun_drives_it_now() -> None:
     found = _plan([soon, late], _crew())
 
     assert [one.ride_id for one in found.suggestions] == [late.errand.ride_id]
-    assert [one.ride_id for one in found.left] == [soon.errand.ride_id]
+    assert [one.ride_id for one in found.unplaced] == [soon.errand.ride_id]
 
 
 _WAITING = st.lists(
@@ -210,7 +210,7 @@ def test_suggestions_break_no_rule_and_no_driver_overlaps(
 
     found = _plan(list(rides.values()), (drivers, vehicles))
 
-    named = [one.ride_id for one in found.suggestions] + [one.ride_id for one in found.left]
+    named = [one.ride_id for one in found.suggestions] + [one.ride_id for one in found.unplaced]
     assert sorted(named) == sorted(rides)
     given_to = {one.ride_id: one for one in found.suggestions}
     known = {one.facts.id: one.facts for one in drivers}

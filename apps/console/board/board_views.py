@@ -156,7 +156,7 @@ def _shared_context(day_board: Board, page: BoardPage, reader: Reader) -> dict[s
 
 def _passes(driver_row: DriverRow, show: str) -> bool:
     if show == "late":
-        return any(board_ride.late and not board_ride.is_context for board_ride in driver_row.shown)
+        return any(board_ride.late and not board_ride.is_context for board_ride in driver_row.rides)
     return True
 
 
@@ -165,7 +165,7 @@ def _rows(day_board: Board, page: BoardPage, reader: Reader) -> Sequence[dict[st
     assigned = [
         (board_ride, driver_row)
         for driver_row in day_board.rows
-        for board_ride in driver_row.shown
+        for board_ride in driver_row.rides
         if not board_ride.is_context
     ]
     waiting = [(board_ride, None) for board_ride in day_board.waiting]

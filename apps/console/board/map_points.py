@@ -21,7 +21,7 @@ def points(day_board: Board, reader: Reader) -> dict[str, list[Point]]:
 
     Leaves out rides, drivers and facilities without coordinates, and drivers without a position in `SEEN_WITHIN`.
     """
-    driven = (board_ride for row in day_board.rows for board_ride in row.shown if not board_ride.is_context)
+    driven = (board_ride for row in day_board.rows for board_ride in row.rides if not board_ride.is_context)
     in_time = sorted([*day_board.waiting, *driven], key=_begins)
     return {
         "rides": [point for board_ride in in_time if (point := _ride(board_ride, reader))],

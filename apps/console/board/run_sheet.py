@@ -33,7 +33,7 @@ def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
         raise Http404
     rides = rides_of(driver_id, axis, by=reader.by)
     entrances = doors_of(rides, disclosure_of(reader.by))
-    sheet_reader = sheets.Reader(reader.by, reader.zone, request.user.get_username(), reader.at, entrances)
+    sheet_reader = sheets.SheetReader(reader.by, reader.zone, request.user.get_username(), reader.at, entrances)
     return pdf_response(
         request,
         lambda: sheets.pdf_of(sheets.html(rows[0], rides, page.day, sheet_reader)),

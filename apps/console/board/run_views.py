@@ -39,7 +39,7 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
         action="rides.run",
         subject_type="driver",
         subject_id=driver_id,
-        rider_ids={board_ride.ride.rider_id for board_ride in driver_row.shown},
+        rider_ids={board_ride.ride.rider_id for board_ride in driver_row.rides},
         details={"day": page.day.isoformat()},
     )
     context = {
@@ -47,7 +47,7 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
         "back": page.url(),
         "driver_row": driver_row,
         "name": driver_name(driver_row.driver, reader.by),
-        "rows": [row(board_ride, driver_row, reader) for board_ride in driver_row.shown],
+        "rows": [row(board_ride, driver_row, reader) for board_ride in driver_row.rides],
         "duty": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.duty],
         "leave": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.leave],
         "reasons": reason_codes.offered(ReasonList.UNASSIGN),

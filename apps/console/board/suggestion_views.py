@@ -57,7 +57,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
                 **_ride(suggestion.ride_id, plan_preview, reader),
                 "conflicts": labels.conflict_summary(suggestion.against),
             }
-            for suggestion in plan_preview.plan.left
+            for suggestion in plan_preview.plan.unplaced
         ],
         "drivers": _drivers(plan_preview, reader),
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),

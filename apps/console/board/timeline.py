@@ -81,15 +81,15 @@ class Reader:
 
 def render_driver_row(driver_row: DriverRow, axis: Axis, reader: Reader) -> SafeString:
     """Return a driver's row as HTML; its id is `lane-<driver>`, and the ids of its bars are `ride-<ride>`."""
-    errands = [board_ride.errand for board_ride in driver_row.shown]
+    errands = [board_ride.errand for board_ride in driver_row.rides]
     placed = [min(row, MOST_ROWS - 1) for row in row_layout.rows(errands)]
-    late = sum(1 for board_ride in driver_row.shown if board_ride.late and not board_ride.is_context)
+    late = sum(1 for board_ride in driver_row.rides if board_ride.late and not board_ride.is_context)
     track = [
         *(_stretch("off", span, axis) for span in _off(driver_row.duty, axis)),
         *(_stretch("leave", span, axis) for span in driver_row.leave),
-        *(_stretch("past", span, axis) for span in driver_row.over),
+        *(_stretch("past", span, axis) for span in driver_row.ended),
         *(_stretch("way tight" if way.tight else "way", way.span, axis) for way in row_layout.segments(errands)),
-        *(_bar(board_ride, row, axis, reader) for board_ride, row in zip(driver_row.shown, placed, strict=True)),
+        *(_bar(board_ride, row, axis, reader) for board_ride, row in zip(driver_row.rides, placed, strict=True)),
     ]
     height = max(placed, default=0) + 1
     driver_id = driver_row.driver.pk
@@ -130,7 +130,7 @@ def _off(duty: Sequence[Span], axis: Axis) -> Iterable[Span]:
 
 
 def _driver_label(driver_row: DriverRow, axis: Axis, reader: Reader) -> str:
-    ride_count = len(driver_row.shown)
+    ride_count = len(driver_row.rides)
     count = ngettext("%(count)s ride", "%(count)s rides", ride_count) % {"count": ride_count}
     vehicle = " · ".join(part for part in (driver_row.unit, capfirst(driver_row.vehicle_type)) if part) or _(
         "No vehicle"

@@ -87,12 +87,12 @@ class DriverRow:
     vehicle_id: UUID | None
     duty: tuple[Span, ...]
     leave: tuple[Span, ...]
-    shown: tuple[BoardRide, ...]
-    over: tuple[Span, ...]
+    rides: tuple[BoardRide, ...]
+    ended: tuple[Span, ...]
 
     @property
     def next_at(self) -> dt.datetime | None:
-        return self.shown[0].errand.span.starts_at if self.shown else None
+        return self.rides[0].errand.span.starts_at if self.rides else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Board:
     @property
     def rider_ids(self) -> set[UUID]:
         waiting_ids = {board_ride.ride.rider_id for board_ride in self.waiting}
-        return waiting_ids | {board_ride.ride.rider_id for row in self.rows for board_ride in row.shown}
+        return waiting_ids | {board_ride.ride.rider_id for row in self.rows for board_ride in row.rides}
 
 
 def board(
@@ -225,8 +225,8 @@ def _driver_row(
         vehicle_id=vehicle.pk if vehicle else None,
         duty=tuple(Span(shift.starts_at, shift.ends_at) for shift in shifts),
         leave=tuple(away),
-        shown=tuple(open_rides),
-        over=tuple(_driven(errand, ride) for errand, ride in ended_rides),
+        rides=tuple(open_rides),
+        ended=tuple(_driven(errand, ride) for errand, ride in ended_rides),
     )
 
 

@@ -33,7 +33,7 @@ class Figures:
 
 def figures_of(whole_board: Board) -> Figures:
     """Count the rides of a board or of a filtered board."""
-    assigned = (board_ride for row in whole_board.rows for board_ride in row.shown if not board_ride.is_context)
+    assigned = (board_ride for row in whole_board.rows for board_ride in row.rides if not board_ride.is_context)
     return _figures(whole_board.waiting, assigned, whole_board.counts)
 
 

@@ -82,14 +82,14 @@ def choices(whole_board: Board, within: BoardFilter, *, by: Principal) -> Choice
 
 
 def _driven(whole_board: Board) -> list[BoardRide]:
-    return [board_ride for row in whole_board.rows for board_ride in row.shown]
+    return [board_ride for row in whole_board.rows for board_ride in row.rides]
 
 
 def _stays(row: DriverRow, within: BoardFilter, zones: set[str]) -> bool:
     if within.provider_id not in (None, row.driver.provider_id):
         return False
-    if row.shown:
-        return any(within.holds(board_ride.ride) for board_ride in row.shown)
+    if row.rides:
+        return any(within.holds(board_ride.ride) for board_ride in row.rides)
     elsewhere = bool(within.facility_id or within.zone) and row.driver.provider.timezone not in zones
     return within.provider_id is not None or not elsewhere
 
@@ -97,8 +97,8 @@ def _stays(row: DriverRow, within: BoardFilter, zones: set[str]) -> bool:
 def _with_context(row: DriverRow, within: BoardFilter) -> DriverRow:
     return replace(
         row,
-        shown=tuple(
+        rides=tuple(
             board_ride if within.holds(board_ride.ride) else replace(board_ride, is_context=True)
-            for board_ride in row.shown
+            for board_ride in row.rides
         ),
     )

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Count
 
 from apps.dispatch.rules.axis import Axis
-from apps.dispatch.rules.suggesting import Available, Plan, suggest
+from apps.dispatch.rules.suggesting import Available, SuggestionPlan, suggest
 from apps.fleet.models import Activation, Driver, Shift, Vehicle
 from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import Facts, gather_of
@@ -26,7 +26,7 @@ MOST: Final = 400  # rides of one preview, the earliest by pickup; the others co
 class Preview:
     """A plan, and the rides, drivers and vehicles in it; `driven` counts the rides of each driver that day."""
 
-    plan: Plan
+    plan: SuggestionPlan
     rides: dict[UUID, Ride]
     drivers: dict[UUID, Driver]
     units: dict[UUID, str]
@@ -41,7 +41,7 @@ def preview(axis: Axis, *, ride_ids: Collection[UUID] | None = None, by: Princip
     """
     rides = _waiting(axis, ride_ids, by)
     if not rides:
-        return Preview(Plan((), ()), {}, {}, {}, {})
+        return Preview(SuggestionPlan((), ()), {}, {}, {}, {})
     needs = [needs_of(ride, at=at) for ride in rides]
     drivers = _drivers(by)
     around = _around(needs, at)

@@ -54,7 +54,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class UnplacedRide:
     """A ride without a suggestion; `against` counts the drivers by the first rule that excludes them."""
 
     ride_id: UUID
@@ -62,11 +62,11 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SuggestionPlan:
     """The suggestions, and the rides without one, each in the order of urgency."""
 
     suggestions: tuple[Suggestion, ...]
-    left: tuple[Left, ...]
+    unplaced: tuple[UnplacedRide, ...]
 
 
 def suggest(
@@ -76,7 +76,7 @@ def suggest(
     *,
     shared_rides: Mapping[tuple[UUID, UUID], int],
     at: datetime,
-) -> Plan:
+) -> SuggestionPlan:
     """Assign each ride the cheapest driver who violates no rule, as scored by `ranking`.
 
     `shared_rides` counts earlier rides by rider and driver.  Rides are assigned in order of their latest pickup.  An
@@ -84,7 +84,7 @@ def suggest(
     """
     day = _Day(drivers, vehicles, shared_rides)
     suggestions: list[Suggestion] = []
-    left: list[Left] = []
+    unplaced: list[UnplacedRide] = []
     due_first = sorted(
         waiting, key=lambda ride_needs: (ride_needs.errand.latest_pickup_at, str(ride_needs.errand.ride_id))
     )
@@ -93,8 +93,8 @@ def suggest(
         if isinstance(result, Suggestion):
             suggestions.append(result)
         else:
-            left.append(result)
-    return Plan(tuple(suggestions), tuple(left))
+            unplaced.append(result)
+    return SuggestionPlan(tuple(suggestions), tuple(unplaced))
 
 
 class _Day:
@@ -111,7 +111,7 @@ class _Day:
         self._shared = shared_rides
         self._known: dict[tuple[UUID, UUID, date], ViolationCode | None] = {}
 
-    def give(self, needs: RideNeeds) -> Suggestion | Left:
+    def give(self, needs: RideNeeds) -> Suggestion | UnplacedRide:
         """Choose a driver and vehicle for one ride, and mark both as occupied by it."""
         against: Counter[ViolationCode] = Counter()
         for weighed, driver, vehicle in self._by_cost(needs):
@@ -123,7 +123,7 @@ class _Day:
                 self._take(needs.errand, driver, vehicle)
                 ride_id, driver_id = needs.errand.ride_id, driver.facts.id
                 return Suggestion(ride_id, driver_id, vehicle.id, weighed.cost_minutes, weighed.reason)
-        return Left(needs.errand.ride_id, against)
+        return UnplacedRide(needs.errand.ride_id, against)
 
     def _by_cost(self, needs: RideNeeds) -> list[tuple[Score, Available, VehicleFacts | None]]:
         ranked = []

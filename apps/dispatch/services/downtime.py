@@ -28,7 +28,7 @@ from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of_day, still_to_drive
 from apps.dispatch.rules.axis import Axis, service_day
 from apps.dispatch.services import downtime_page, run_sheet
-from apps.dispatch.services.downtime_page import Sheet
+from apps.dispatch.services.downtime_page import DriverSheet
 from apps.rides import pickup_points
 from apps.rides.models import Ride
 from apps.rides.queries.entrances import doors_of
@@ -59,7 +59,7 @@ class PackResult(Enum):
 
 class _Days(NamedTuple):
     tables: dict[str, list[Ride]]  # by file
-    sheets: list[Sheet]
+    sheets: list[DriverSheet]
     doors: pickup_points.Doors
 
 
@@ -112,7 +112,7 @@ def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[PackResult, 
     days = _days(by, at, zone)
     without_sheets = False
     try:
-        reader = run_sheet.Reader(by, zone, str(_("the downtime pack")), at, days.doors)
+        reader = run_sheet.SheetReader(by, zone, str(_("the downtime pack")), at, days.doors)
         complete, rendered = _rendered_sheets(days.sheets, sheet_folder, reader, seconds)
     except pdf.PangoMissing:
         complete, rendered, without_sheets = True, {}, True
@@ -147,7 +147,7 @@ def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
 
 
 def _rendered_sheets(
-    sheets: Iterable[Sheet], sheet_folder: Path, reader: run_sheet.Reader, seconds: float
+    sheets: Iterable[DriverSheet], sheet_folder: Path, reader: run_sheet.SheetReader, seconds: float
 ) -> tuple[bool, dict[str, tuple[str, bytes]]]:
     """Return whether all sheets are finished, and digest and PDF by file; each run lays out at least one new sheet.
 
@@ -170,7 +170,7 @@ def _rendered_sheets(
     return True, rendered
 
 
-def _digest(sheet: Sheet, reader: run_sheet.Reader) -> str:
+def _digest(sheet: DriverSheet, reader: run_sheet.SheetReader) -> str:
     """Return a keyed digest of a sheet's content without its creation time, of the style and of the passphrase."""
     content = run_sheet.html(
         sheet.row, sheet.rides, sheet.day, replace(reader, made_for="", made_at=sheet.rides[0].pickup_at)

@@ -28,7 +28,7 @@ EVERY: Final = dt.timedelta(minutes=15)
 DUE_AFTER: Final = dt.timedelta(minutes=10)
 
 
-class Sheet(NamedTuple):
+class DriverSheet(NamedTuple):
     """A run sheet to lay out; `file` is its name in the pack and can be read without the passphrase."""
 
     file: str
@@ -49,7 +49,7 @@ def file_name(at: dt.datetime) -> str:
 FILES: Final = "carelane-downtime-*.zip"
 
 
-def sheets(day: dt.date, rows: Iterable[DriverRow], rides: Mapping[UUID, Sequence[Ride]]) -> Iterator[Sheet]:
+def sheets(day: dt.date, rows: Iterable[DriverRow], rides: Mapping[UUID, Sequence[Ride]]) -> Iterator[DriverSheet]:
     """Yield the sheets of a day sorted by driver name; `rides` are the remaining rides by driver id.
 
     File names contain the vehicle but no person's name: they can be read without the passphrase.
@@ -59,10 +59,10 @@ def sheets(day: dt.date, rows: Iterable[DriverRow], rides: Mapping[UUID, Sequenc
     for number, row in enumerate(with_rides, 1):
         unit = slugify(row.unit)
         file = f"run-sheets/{day.isoformat()}/{number:03}{f'-{unit}' if unit else ''}.pdf"
-        yield Sheet(file, day, row, rides[row.driver.pk])
+        yield DriverSheet(file, day, row, rides[row.driver.pk])
 
 
-def contents(run_sheets: Iterable[Sheet], by: Principal, zone: ZoneInfo) -> Iterator[Sequence[object]]:
+def contents(run_sheets: Iterable[DriverSheet], by: Principal, zone: ZoneInfo) -> Iterator[Sequence[object]]:
     """Yield a header and one row per sheet, with its driver and its first and last pickup."""
     yield _("File"), _("Day"), _("Driver"), _("Phone"), _("Vehicle"), _("Rides"), _("First pickup"), _("Last pickup")
     for sheet in run_sheets:

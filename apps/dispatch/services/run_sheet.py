@@ -28,7 +28,7 @@ STYLE: Final = Path(settings.BASE_DIR) / "templates" / "dispatch" / "run_sheet.c
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class SheetReader:
     """The reader and time zone of the sheet, and for whom and when it was created, as printed on every page."""
 
     by: Principal
@@ -41,7 +41,7 @@ class Reader:
         return clock(at.astimezone(self.zone))
 
 
-def html(driver_row: DriverRow, rides: Sequence[Ride], day: dt.date, reader: Reader) -> str:
+def html(driver_row: DriverRow, rides: Sequence[Ride], day: dt.date, reader: SheetReader) -> str:
     """Render a driver's day as an HTML document; `rides` come with their riders, in order of pickup."""
     context = {
         "name": driver_name(driver_row.driver, reader.by),
@@ -64,7 +64,7 @@ def pdf_of(document: str) -> bytes:
     return pdf.write(document, style=STYLE)
 
 
-def _row(ride: Ride, reader: Reader) -> dict[str, Any]:
+def _row(ride: Ride, reader: SheetReader) -> dict[str, Any]:
     by, sees = reader.by, disclosure.disclosure_of(reader.by)
     full = by.phi >= Phi.FULL
     notes = [ride.driver_notes, ride.accommodation.get("driverNotes") or ""] if full else []
