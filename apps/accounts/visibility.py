@@ -4,7 +4,7 @@ from typing import Final
 
 from apps.events import visibility
 from lib.access import Principal
-from lib.live.changes import Change
+from lib.live.changes import RecordChange
 from lib.live.hub import Sees
 
 ALERT: Final = "alert"  # as in migration accounts/0011; the type of the change contains the alert's scope
@@ -16,7 +16,7 @@ def change_filter_for(person: Principal) -> Sees:
     providers = None if person.provider_ids is None else frozenset(map(str, person.provider_ids))
     sees_event = visibility.change_filter_for(person)
 
-    def sees(change: Change) -> bool:
+    def sees(change: RecordChange) -> bool:
         if change.subject != ALERT:
             return sees_event(change)
         if not person.has_scope(change.type.removeprefix(f"{ALERT}.")):

@@ -161,7 +161,7 @@ def credential_shown(row: Credential, today: date) -> CredentialShown:
 
 def documents_of(credential_id: UUID) -> list[Document]:
     """List the scans of a credential that were not removed, oldest first, without their content."""
-    return list(Document.objects.kept().filter(credential_id=credential_id))
+    return list(Document.objects.not_removed().filter(credential_id=credential_id))
 
 
 def document(document_id: UUID, by: Principal) -> Document:

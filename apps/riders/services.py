@@ -68,7 +68,7 @@ class NeedsContradictory(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredRider:
     """A new rider, and riders in the caller's data scope who may be the same person."""
 
     rider: Rider
@@ -76,7 +76,7 @@ class Registered:
 
 
 @transaction.atomic
-def register(*, draft: Mapping[str, Any], by: Principal, at: datetime) -> Registered:
+def register(*, draft: Mapping[str, Any], by: Principal, at: datetime) -> RegisteredRider:
     """Add a rider with the first version of their needs (the defaults, unless the draft says otherwise).
 
     The facilities named in the draft may see and book the rider; without any, those the caller is bound to.
@@ -108,7 +108,7 @@ def register(*, draft: Mapping[str, Any], by: Principal, at: datetime) -> Regist
         facility_id=next(iter(facility_ids)) if len(facility_ids) == 1 else None,
         details={"fields": sorted(draft)},
     )
-    return Registered(rider=rider, possible_duplicates=duplicates)
+    return RegisteredRider(rider=rider, possible_duplicates=duplicates)
 
 
 @transaction.atomic

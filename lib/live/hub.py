@@ -18,7 +18,7 @@ import psycopg
 from django.db import connections
 from psycopg import sql
 
-from lib.live.changes import CHANNEL, Change, read
+from lib.live.changes import CHANNEL, RecordChange, read
 
 MOST_WAITING: Final = 100  # messages; a reader that falls further behind has to reconnect
 FIRST_PAUSE: Final = 0.5  # seconds until the next attempt to connect to PostgreSQL, doubled each time
@@ -35,7 +35,7 @@ KEEPALIVE: Final = {
 _DJANGO_ONLY_PARAMS: Final = ("cursor_factory", "context", "prepare_threshold")
 
 _log = logging.getLogger(__name__)
-Sees = Callable[[Change], bool]
+Sees = Callable[[RecordChange], bool]
 
 
 class Signal(Enum):
@@ -45,7 +45,7 @@ class Signal(Enum):
     END = "the stream ends: reconnect, and reload everything"
 
 
-Message = list[Change] | Signal
+Message = list[RecordChange] | Signal
 
 
 class Inbox:
@@ -56,7 +56,7 @@ class Inbox:
         self._waiting: deque[Message] = deque()
         self._arrived = asyncio.Event()
 
-    def put(self, changes: list[Change] | None) -> None:
+    def put(self, changes: list[RecordChange] | None) -> None:
         message: Message = Signal.RESYNC if changes is None else [change for change in changes if self._sees(change)]
         if not message:
             return
@@ -130,7 +130,7 @@ class Hub:
             await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # processes reconnect one by one
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _distribute(self, changes: list[Change] | None) -> None:
+    def _distribute(self, changes: list[RecordChange] | None) -> None:
         for inbox in self._inboxes:
             inbox.put(changes)
 

@@ -43,7 +43,7 @@ COMMAND_SECONDS = 10  # for a command to clean up after SIGTERM
 LOG_BYTES = 10_000_000  # larger logs are renamed at the next start, replacing the one renamed before
 
 
-class Refused(Exception):
+class StartRefused(Exception):
     """The command cannot continue; the message is one line with the reason."""
 
 
@@ -66,8 +66,8 @@ def main(arguments: list[str]) -> int:
                 return demo()
             case ["reset"]:
                 return reset()
-        raise Refused(f"Unknown command: {shlex.join(arguments)}")
-    except (Refused, EmbeddedPostgresError) as refusal:
+        raise StartRefused(f"Unknown command: {shlex.join(arguments)}")
+    except (StartRefused, EmbeddedPostgresError) as refusal:
         print(refusal, file=sys.stderr, flush=True)
         return 1
     except AlreadyLocked as held:
@@ -105,7 +105,7 @@ def manage(command: list[str]) -> int:
 def demo() -> int:
     """Delete the embedded database and load the demo data again."""
     if "DATABASE_URL" in os.environ:
-        raise Refused("Demo data is for the embedded database alone; unset DATABASE_URL.")
+        raise StartRefused("Demo data is for the embedded database alone; unset DATABASE_URL.")
     with process_lock(VAR / "run.lock"):
         _stop_leftovers()
         _embedded().stop_leftovers()
@@ -162,13 +162,13 @@ def _make_folders() -> None:
             folder.mkdir(parents=True, exist_ok=True)
         (VAR / "run.lock").touch()
     except OSError as error:
-        raise Refused(f"Cannot write to {error.filename}: {error.strerror}.") from error
+        raise StartRefused(f"Cannot write to {error.filename}: {error.strerror}.") from error
 
 
 def _port() -> int:
     text = os.environ.get("PORT", "") or "8000"
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise Refused(f"PORT has to be a number from 1 to 65535, not {text!r}.")
+        raise StartRefused(f"PORT has to be a number from 1 to 65535, not {text!r}.")
     return int(text)
 
 
@@ -178,9 +178,9 @@ def _refuse_taken(port: int) -> None:
         try:
             probe.bind(("127.0.0.1", port))
         except PermissionError as error:
-            raise Refused(f"Port {port} needs more rights than you have: make run PORT=8000") from error
+            raise StartRefused(f"Port {port} needs more rights than you have: make run PORT=8000") from error
         except OSError as error:
-            raise Refused(f"Port {port} is taken; choose another one: make run PORT={port % 65535 + 1}") from error
+            raise StartRefused(f"Port {port} is taken; choose another one: make run PORT={port % 65535 + 1}") from error
 
 
 def _embedded() -> EmbeddedPostgres:
@@ -193,7 +193,7 @@ def _environment(port: int) -> Iterator[dict[str, str]]:
     environment = _settings(port)
     if "DATABASE_URL" in environment:
         if environment["DEMO_MODE"].lower() in {"1", "true", "yes", "on", "y", "t", "ok"}:
-            raise Refused("DEMO_MODE is for the embedded database alone; unset it, or unset DATABASE_URL.")
+            raise StartRefused("DEMO_MODE is for the embedded database alone; unset it, or unset DATABASE_URL.")
         _say("Using the database that DATABASE_URL names.")
         yield environment
         return
@@ -233,7 +233,7 @@ def _prepare(environment: dict[str, str]) -> dict[str, Any]:
     if environment["DATABASE_URL"] == _embedded().url():
         command += ["--demo", str(facts)]
     if _run(command, environment):
-        raise Refused("The database is not ready; the lines above say why.")
+        raise StartRefused("The database is not ready; the lines above say why.")
     demo: dict[str, Any] = {}
     if facts.exists():
         demo = json.loads(facts.read_text())

@@ -203,7 +203,7 @@ def test_stopped_run_keeps_what_it_did_and_the_next_one_goes_on(settings: Any, m
         rider.save()
     settings.ENCRYPTION_KEYS = NEW + OLD
 
-    def stop(progress: reencryption.Progress) -> None:
+    def stop(progress: reencryption.ReencryptionProgress) -> None:
         if progress.column == "riders_rider.medicaid_id" and progress.seen == 2:
             raise KeyboardInterrupt
 

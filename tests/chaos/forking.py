@@ -124,13 +124,13 @@ def _prepared(options: Options) -> Callable[[], Any]:
 def _record_first() -> None:
     """Make the deliberate error: record claimed deliveries as delivered, and send them then."""
     from apps.webhooks.services import delivery  # noqa: PLC0415
-    from apps.webhooks.services.sending import Answer  # noqa: PLC0415
+    from apps.webhooks.services.sending import ReceiverAnswer  # noqa: PLC0415
 
     prepare = delivery._DeliveryRun._prepare
 
     def acknowledged(self: Any, deliveries: Any) -> Any:
         ready, at = prepare(self, deliveries), self._clock()
-        tried = [delivery.AttemptResult(one, at, 0.0, Answer(code=200)) for one in ready]
+        tried = [delivery.AttemptResult(one, at, 0.0, ReceiverAnswer(code=200)) for one in ready]
         if tried:
             delivery.record_attempts(tried, at=at, worker="mistaken")
             time.sleep(0.3)  # a window in which a kill can hit

@@ -14,7 +14,7 @@ from apps.webhooks.rules import circuit_breaker
 from apps.webhooks.rules.schedule import ATTEMPTS, DELAYS, JITTER
 from apps.webhooks.services import cleanup, delivery, endpoint_monitor, endpoints, outbox, recovery
 from apps.webhooks.services.delivery import record_attempts
-from apps.webhooks.services.sending import Answer
+from apps.webhooks.services.sending import ReceiverAnswer
 from lib.access import system
 from tests.chaos import longer, tell
 from tests.factories import NOW
@@ -140,7 +140,9 @@ def _due_after(at: dt.datetime) -> dt.datetime:
 
 def _answer(claim: list[Delivery], code: int, at: dt.datetime) -> None:
     error = "" if code < 300 else "http_5xx"
-    record_attempts([made.attempt(row, at, 0.1, Answer(code=code, error=error)) for row in claim], at=at, worker="w")
+    record_attempts(
+        [made.attempt(row, at, 0.1, ReceiverAnswer(code=code, error=error)) for row in claim], at=at, worker="w"
+    )
 
 
 def _drain(start: dt.datetime) -> int:

@@ -11,7 +11,7 @@ from apps.accounts.models import Alert
 from apps.accounts.rules.roles import UserRole
 from apps.accounts.services import alerts
 from apps.accounts.visibility import change_filter_for
-from lib.live.changes import Change
+from lib.live.changes import RecordChange
 from lib.scopes import Scope
 from tests import factories
 from tests.console.visits import visitor
@@ -111,17 +111,17 @@ def test_streams_tell_of_the_alerts_that_the_inbox_shows(role: UserRole, bound: 
         cursor.execute(
             "SELECT 'alert', id::text, 'alert.' || scope, facility_id::text, provider_id::text FROM accounts_alert"
         )
-        changes = [Change(*row) for row in cursor.fetchall()]
+        changes = [RecordChange(*row) for row in cursor.fetchall()]
 
     streamed = {change.id for change in changes if change_filter_for(reader)(change)}
 
     assert streamed == {str(alert.pk) for alert in Alert.objects.visible_to(reader)}
     assert bool(streamed) == (role is not UserRole.ANALYST)
-    assert change_filter_for(reader)(Change("ride", "1", "ride.scheduled", None, None)) == (bound == ""), (
+    assert change_filter_for(reader)(RecordChange("ride", "1", "ride.scheduled", None, None)) == (bound == ""), (
         "of events as before"
     )
     for one, hears in ((provider.pk, bound != "facility"), (facilities[1].pk, not bound)):  # of a provider, and another
-        change = Change("alert", "1", "alert.rides:write", None, str(one))
+        change = RecordChange("alert", "1", "alert.rides:write", None, str(one))
         assert change_filter_for(reader)(change) == (hears and reader.has_scope(Scope.RIDES_WRITE))
 
 

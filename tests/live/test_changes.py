@@ -13,7 +13,7 @@ from apps.events.models import Event
 from apps.events.visibility import change_filter_for
 from lib.access import system
 from lib.ids import oldest_of
-from lib.live.changes import Change
+from lib.live.changes import RecordChange
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.console.visits import visitor
@@ -125,7 +125,7 @@ def test_streams_tell_whom_the_feed_tells(bound: str) -> None:
         cursor.execute(
             "SELECT subject_type, subject_id::text, type, facility_id::text, provider_id::text FROM events_event"
         )
-        changes = [Change(*row) for row in cursor.fetchall()]
+        changes = [RecordChange(*row) for row in cursor.fetchall()]
 
     streamed = {change.id for change in changes if change_filter_for(reader)(change)}
 

@@ -19,7 +19,7 @@ from lib.access import system
 from lib.ids import uuid7
 from lib.live import hub as hubs
 from lib.live import stream as streams
-from lib.live.changes import Change
+from lib.live.changes import RecordChange
 from lib.live.hub import Hub, Inbox, Signal
 from tests import factories
 from tests.accounts.signed_in import sign_in
@@ -232,7 +232,7 @@ def test_stream_ends_at_once_where_nothing_is_heard(person: User, monkeypatch: p
 
 
 def test_reader_who_falls_behind_begins_anew(transactional_db: None) -> None:
-    change = Change("ride", str(uuid7()), "ride.scheduled", None, None)
+    change = RecordChange("ride", str(uuid7()), "ride.scheduled", None, None)
 
     async def run() -> list[Any]:
         inbox = Inbox(lambda one: True)

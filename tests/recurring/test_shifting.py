@@ -291,7 +291,7 @@ def test_after_its_day_a_shift_stays(centre: Facility) -> None:
     shift = _enter(centre)
     _apply(shift)
 
-    with pytest.raises(calendar_shifts.ShiftBegun):
+    with pytest.raises(calendar_shifts.CalendarShiftBegun):
         calendar_shifts.undo(shift_id=shift.pk, by=system(), at=NOW + 5 * DAY)
 
 

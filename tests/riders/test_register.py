@@ -37,7 +37,7 @@ def test_register_writes_rider_needs_facility_and_audit_row(
     made = services.register(draft=draft, by=planner, at=now)
 
     rider = Rider.objects.get()
-    assert made == services.Registered(rider=rider, possible_duplicates=())
+    assert made == services.RegisteredRider(rider=rider, possible_duplicates=())
     assert (rider.first_name, rider.medicaid_id, rider.version) == ("Orla", "IL 4471 9925", 1)
     assert rider.phones == [{"number": "+13125550111", "ext": "", "kind": "other"}]
     assert (rider.home_address or {})["addressLine1"] == "1418 N Canary Ave"
@@ -75,7 +75,7 @@ def test_payer_codes_are_sealed_in_the_row(planner: Principal, now: dt.datetime)
 def test_registering_again_suggests_duplicates_within_reach(
     planner: Principal, outsider: Principal, now: dt.datetime
 ) -> None:
-    def register(by: Principal, **columns: Any) -> services.Registered:
+    def register(by: Principal, **columns: Any) -> services.RegisteredRider:
         return services.register(draft={**DRAFT, **columns}, by=by, at=now)
 
     first = register(planner)

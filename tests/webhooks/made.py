@@ -11,7 +11,7 @@ from apps.webhooks.models import Delivery, Endpoint, EndpointHealth, EndpointSec
 from apps.webhooks.rules.schedule import MAX_AGE
 from apps.webhooks.services.delivery import AttemptResult, RunSummary, deliver
 from apps.webhooks.services.rendering import PreparedDelivery
-from apps.webhooks.services.sending import Answer
+from apps.webhooks.services.sending import ReceiverAnswer
 from lib.access import system
 from lib.ids import oldest_of
 from lib.outbound import Rules
@@ -94,7 +94,7 @@ def delivery(to: Endpoint, of: Event, **columns: Any) -> Delivery:
 
 
 def attempt(
-    delivery: Delivery, at: dt.datetime, seconds: float, answer: Answer, *, version: int | None = None
+    delivery: Delivery, at: dt.datetime, seconds: float, answer: ReceiverAnswer, *, version: int | None = None
 ) -> AttemptResult:
     """Return the result of an attempt at a claimed delivery; `version` defaults to the endpoint's current one."""
     if version is None:

@@ -14,7 +14,7 @@ from apps.webhooks.rules.schedule import ATTEMPTS, TEST_ATTEMPTS
 from apps.webhooks.services import delivery, endpoints
 from apps.webhooks.services.delivery import AttemptResult, record_attempts
 from apps.webhooks.services.outbox import publish
-from apps.webhooks.services.sending import Answer
+from apps.webhooks.services.sending import ReceiverAnswer
 from lib.access import system
 from tests.factories import NOW, RideFactory
 from tests.webhooks import made
@@ -29,15 +29,15 @@ def _claimed(*events: Event, at: dt.datetime = NOW) -> list[Delivery]:
     return delivery.claim(at=at, limit=100)
 
 
-def _tried(claim: list[Delivery], answer: Answer, *, only: UUID | None = None) -> list[AttemptResult]:
+def _tried(claim: list[Delivery], answer: ReceiverAnswer, *, only: UUID | None = None) -> list[AttemptResult]:
     return [made.attempt(row, NOW, 0.25, answer) for row in claim if only in (None, row.id)]
 
 
-def _settle(claim: list[Delivery], answer: Answer, *, at: dt.datetime = NOW) -> int:
+def _settle(claim: list[Delivery], answer: ReceiverAnswer, *, at: dt.datetime = NOW) -> int:
     return record_attempts(_tried(claim, answer), at=at, worker="here:1")
 
 
-OK, DOWN = Answer(code=204), Answer(error="connect")
+OK, DOWN = ReceiverAnswer(code=204), ReceiverAnswer(error="connect")
 
 
 def test_a_claim_is_a_lease_that_nobody_else_takes() -> None:
@@ -129,7 +129,9 @@ def test_what_arrived_is_delivered_and_the_attempt_kept() -> None:
     endpoint = made.endpoint()
     made.event()
 
-    delivered = _settle(_claimed(), Answer(code=200, snippet="thanks", headers={"server": "x"}, remote_ip="192.0.2.1"))
+    delivered = _settle(
+        _claimed(), ReceiverAnswer(code=200, snippet="thanks", headers={"server": "x"}, remote_ip="192.0.2.1")
+    )
 
     assert delivered == 1
     row, attempt = Delivery.objects.get(), Attempt.objects.get()
@@ -189,7 +191,7 @@ def test_a_body_that_cannot_be_made_is_no_fault_of_the_endpoint() -> None:
     endpoint = made.endpoint()
     made.event()
 
-    _settle(_claimed(), Answer(error="render"))
+    _settle(_claimed(), ReceiverAnswer(error="render"))
 
     row, attempt = Delivery.objects.get(), Attempt.objects.get()
     assert (row.status, row.attempts, row.claims, row.due_at) == ("pending", 0, 1, NOW + 10 * SECOND)
@@ -203,7 +205,7 @@ def test_delivery_is_quarantined_with_alert_after_ten_claims() -> None:
     publish(at=NOW)
     Delivery.objects.update(claims=9)
 
-    _settle(delivery.claim_suspect(at=NOW), Answer(error="render"))
+    _settle(delivery.claim_suspect(at=NOW), ReceiverAnswer(error="render"))
 
     row = Delivery.objects.get()
     assert (row.status, row.claims, row.ended_at) == ("quarantined", 10, NOW)
@@ -290,7 +292,7 @@ def test_410_to_a_test_leaves_a_pending_endpoint_as_it_is() -> None:
     endpoint = made.endpoint(state="pending")
     endpoints.test(endpoint_id=endpoint.pk, by=system(), at=NOW)
 
-    _settle(delivery.claim(at=NOW, limit=10), Answer(code=410, error="http_4xx"))
+    _settle(delivery.claim(at=NOW, limit=10), ReceiverAnswer(code=410, error="http_4xx"))
 
     endpoint.refresh_from_db()
     assert endpoint.state == "pending"
@@ -301,7 +303,7 @@ def test_410_pauses_and_tells() -> None:
     endpoint = made.endpoint(name="EHR")
     made.event()
 
-    _settle(_claimed(), Answer(code=410, error="http_4xx"))
+    _settle(_claimed(), ReceiverAnswer(code=410, error="http_4xx"))
 
     alert = Alert.objects.get()
     assert (alert.kind, alert.severity, alert.title) == (

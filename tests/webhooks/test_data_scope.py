@@ -15,7 +15,7 @@ from apps.events.visibility import change_filter_for
 from apps.webhooks.models import Endpoint
 from apps.webhooks.services import outbox
 from lib.access import Principal
-from lib.live.changes import Change
+from lib.live.changes import RecordChange
 from tests.events.test_feed import wait_until_settled
 from tests.factories import ApiClientFactory
 from tests.webhooks import made
@@ -70,7 +70,7 @@ def _streamed(by: Principal) -> set[UUID]:
         event.pk
         for event in Event.objects.all()
         if is_visible(
-            Change(
+            RecordChange(
                 event.subject_type,
                 str(event.subject_id),
                 event.type,

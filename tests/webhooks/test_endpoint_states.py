@@ -13,7 +13,7 @@ from apps.webhooks.models import Delivery, Endpoint, EndpointHealth
 from apps.webhooks.services import circuit_breaker, cleanup, delivery, endpoint_monitor, endpoint_states, endpoints
 from apps.webhooks.services.delivery import record_attempts
 from apps.webhooks.services.outbox import publish
-from apps.webhooks.services.sending import Answer
+from apps.webhooks.services.sending import ReceiverAnswer
 from lib.access import system
 from tests.factories import NOW
 from tests.webhooks import made
@@ -114,7 +114,7 @@ def test_old_address_that_is_gone_says_nothing_of_the_new_one() -> None:
     Endpoint.objects.filter(pk=endpoint.pk).update(url="https://new.example.org/", version=F("version") + 1)
 
     record_attempts(
-        [made.attempt(claim[0], NOW, 0.1, Answer(code=410, error="http_4xx"), version=endpoint.version)],
+        [made.attempt(claim[0], NOW, 0.1, ReceiverAnswer(code=410, error="http_4xx"), version=endpoint.version)],
         at=NOW,
         worker="test",
     )

@@ -365,7 +365,7 @@ def test_paused_endpoint_holds_what_waits_and_lets_tests_through() -> None:
     statuses = dict(Delivery.objects.values_list("pk", "status"))
     assert statuses == {waiting.pk: "held", test.pk: "pending"}
     assert (paused.state, paused.state_reason, paused.version) == ("paused", "paused", 2)
-    with pytest.raises(endpoints.AlreadyInState):
+    with pytest.raises(endpoints.EndpointAlreadyInState):
         endpoints.pause(endpoint_id=endpoint.pk, by=admin(), at=NOW)
 
 
@@ -380,7 +380,7 @@ def test_resumed_endpoint_gets_what_was_held_if_it_wants(deliver: bool, status: 
     health = made.health_of(endpoint)
     assert (resumed.state, held.status, Job.objects.count()) == ("active", status, jobs)
     assert (health.open_count, health.failures, health.failing_since) == (0, 0, None)
-    with pytest.raises(endpoints.AlreadyInState):
+    with pytest.raises(endpoints.EndpointAlreadyInState):
         endpoints.resume(endpoint_id=endpoint.pk, by=admin(), at=NOW)
 
 

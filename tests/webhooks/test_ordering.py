@@ -9,7 +9,7 @@ from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.services import delivery, endpoints, recovery
 from apps.webhooks.services.delivery import record_attempts
 from apps.webhooks.services.recovery import Period
-from apps.webhooks.services.sending import Answer
+from apps.webhooks.services.sending import ReceiverAnswer
 from lib.access import system
 from tests.factories import NOW
 from tests.webhooks import made
@@ -35,7 +35,7 @@ def _two_events(endpoint: Endpoint, at: dt.datetime, **columns: object) -> list[
 def _claimed(at: dt.datetime) -> list[int]:
     """Claim the due deliveries, fail them, and return the sequence of their events."""
     claim = delivery.claim(at=at, limit=100)
-    tried = [made.attempt(row, at, 0.1, Answer(code=500, error="http_5xx")) for row in claim]
+    tried = [made.attempt(row, at, 0.1, ReceiverAnswer(code=500, error="http_5xx")) for row in claim]
     record_attempts(tried, at=at, worker="test")
     return [row.event.sequence for row in claim]
 

@@ -14,7 +14,7 @@ import pytest
 from yarl import URL
 
 from apps.webhooks.services import sending
-from apps.webhooks.services.sending import Answer, Target
+from apps.webhooks.services.sending import ReceiverAnswer, Target
 from lib.standard_webhooks import hmac_of, new_secret
 from tests.factories import NOW
 from tests.webhooks.made import LOOPBACK
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.real_clock
 SIGNER = hmac_of(new_secret())
 
 
-def _post(url: str, target: dict[str, Any] | None = None, at: dt.datetime = NOW) -> Answer:
-    async def post() -> Answer:
+def _post(url: str, target: dict[str, Any] | None = None, at: dt.datetime = NOW) -> ReceiverAnswer:
+    async def post() -> ReceiverAnswer:
         async with sending.open_session(LOOPBACK) as session:
             given: dict[str, Any] = {"url": URL(url), "signers": ((SIGNER, None),)} | (target or {})
             return await sending.post(session, Target(**given), b"{}", event_id="e", attempt=1, at=at)

@@ -12,7 +12,7 @@ from apps.accounts.models import Alert
 from apps.webhooks.models import Delivery, Endpoint
 from apps.webhooks.services import delivery, endpoint_states, endpoints, outbox, recovery
 from apps.webhooks.services.delivery import record_attempts
-from apps.webhooks.services.sending import Answer
+from apps.webhooks.services.sending import ReceiverAnswer
 from lib.access import system
 from lib.errors import Code
 from tests.factories import NOW, FacilityFactory, TransportProviderFactory
@@ -92,7 +92,7 @@ def test_what_it_does_not_hear_of_any_more_is_not_sent_again(status: str) -> Non
     assert _statuses() == [status]
 
 
-OK, DOWN, NOT_MADE = Answer(code=204), Answer(error="connect"), Answer(error="render")
+OK, DOWN, NOT_MADE = ReceiverAnswer(code=204), ReceiverAnswer(error="connect"), ReceiverAnswer(error="render")
 
 
 def _on_its_way(**columns: Any) -> tuple[Endpoint, list[Delivery]]:
@@ -103,7 +103,7 @@ def _on_its_way(**columns: Any) -> tuple[Endpoint, list[Delivery]]:
     return endpoint, delivery.claim(at=NOW, limit=9)
 
 
-def _settle(claim: list[Delivery], answer: Answer) -> None:
+def _settle(claim: list[Delivery], answer: ReceiverAnswer) -> None:
     record_attempts([made.attempt(row, NOW, 0.1, answer) for row in claim], at=NOW, worker="test")
 
 
@@ -115,7 +115,7 @@ def _settle(claim: list[Delivery], answer: Answer) -> None:
         (NOT_MADE, ["pending", "cancelled", "pending"]),
     ],
 )
-def test_in_flight_rows_of_removed_types_are_not_retried(answer: Answer, came_to: list[str]) -> None:
+def test_in_flight_rows_of_removed_types_are_not_retried(answer: ReceiverAnswer, came_to: list[str]) -> None:
     endpoint, claim = _on_its_way()
     _change(endpoint, event_types=["ride.started"])
 

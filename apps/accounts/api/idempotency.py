@@ -102,7 +102,7 @@ def _key_of(view: Any) -> _Key | None:
     return {"client_id": cast(UUID, principal.client_id), "key": key, "fingerprint": fingerprint}
 
 
-def _repeat(view: Any, answer: idempotency.Answer) -> HttpResponse:
+def _repeat(view: Any, answer: idempotency.StoredAnswer) -> HttpResponse:
     """Answer again, and record who saw these riders again; the change itself is in the trail already."""
     if answer.rider_ids:
         by: Principal = view.principal

@@ -38,7 +38,7 @@ class KeyInProgress(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredAnswer:
     """The response to the first request."""
 
     status: int
@@ -56,7 +56,7 @@ def fingerprint_of(*parts: str | bytes) -> bytes:
     return digest.digest()
 
 
-def claim(*, client_id: UUID, key: str, fingerprint: bytes) -> Answer | None:
+def claim(*, client_id: UUID, key: str, fingerprint: bytes) -> StoredAnswer | None:
     """Lock the key for the current transaction, and return the response of an earlier request with it, if any.
 
     Waits for a transaction that holds the key, at most `lock_timeout`.  Two queries.
@@ -75,7 +75,7 @@ def claim(*, client_id: UUID, key: str, fingerprint: bytes) -> Answer | None:
     return answer_of(client_id=client_id, key=key, fingerprint=fingerprint)
 
 
-def answer_of(*, client_id: UUID, key: str, fingerprint: bytes) -> Answer | None:
+def answer_of(*, client_id: UUID, key: str, fingerprint: bytes) -> StoredAnswer | None:
     """Return the response of an earlier request with the key, without locking the key.  One query.
 
     Raises:
@@ -108,11 +108,11 @@ def save_response(
     record.save(force_insert=True)
 
 
-def _answer(record: IdempotencyRecord, fingerprint: bytes) -> Answer:
+def _answer(record: IdempotencyRecord, fingerprint: bytes) -> StoredAnswer:
     if bytes(record.fingerprint) != fingerprint:
         raise KeyReused
     body = decrypt(bytes(record.body_encrypted or b""), aad=_aad(record))
-    return Answer(status=record.status or 200, headers=record.headers, body=body, rider_ids=record.rider_ids)
+    return StoredAnswer(status=record.status or 200, headers=record.headers, body=body, rider_ids=record.rider_ids)
 
 
 @transaction.atomic

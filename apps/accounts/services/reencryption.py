@@ -28,7 +28,7 @@ Row = tuple[Any, Any]  # primary key and stored value
 
 
 @dataclass(slots=True)
-class Progress:
+class ReencryptionProgress:
     """Progress of re-encryption in one column."""
 
     column: str
@@ -51,7 +51,9 @@ def encrypted_columns() -> list[tuple[type[models.Model], str]]:
     )
 
 
-def reencrypt(*, by: Principal, rows_at_once: int, tell: Callable[[Progress], None]) -> list[Progress]:
+def reencrypt(
+    *, by: Principal, rows_at_once: int, tell: Callable[[ReencryptionProgress], None]
+) -> list[ReencryptionProgress]:
     """Re-encrypt all values once, in batches that each commit; call `tell` with the progress after each batch.
 
     Writes only values under an earlier key, and only if they are still as read, so that a concurrent change is not
@@ -60,7 +62,9 @@ def reencrypt(*, by: Principal, rows_at_once: int, tell: Callable[[Progress], No
     per re-encrypted value.
     """
     columns = [_reencrypt_column(model, name, rows_at_once, tell) for model, name in encrypted_columns()]
-    columns.append(_go_through(Progress("mfa_authenticator.data"), Authenticator, "data", rows_at_once, tell, _seeds))
+    columns.append(
+        _go_through(ReencryptionProgress("mfa_authenticator.data"), Authenticator, "data", rows_at_once, tell, _seeds)
+    )
     audit.record(
         by=by,
         action="keys.reencrypt",
@@ -72,8 +76,8 @@ def reencrypt(*, by: Principal, rows_at_once: int, tell: Callable[[Progress], No
 
 
 def _reencrypt_column(
-    model: type[models.Model], name: str, rows_at_once: int, tell: Callable[[Progress], None]
-) -> Progress:
+    model: type[models.Model], name: str, rows_at_once: int, tell: Callable[[ReencryptionProgress], None]
+) -> ReencryptionProgress:
     column = name.removesuffix(SUFFIX)
 
     def reencrypted(key: UUID, stored: Any) -> bytes | None:
@@ -84,7 +88,7 @@ def _reencrypt_column(
         return encrypt_bytes(decrypt_bytes(encrypted, aad=bound_to), aad=bound_to)
 
     most = min(rows_at_once, getattr(model, "REENCRYPTED_AT_ONCE", rows_at_once))
-    return _go_through(Progress(f"{model._meta.db_table}.{column}"), model, name, most, tell, reencrypted)
+    return _go_through(ReencryptionProgress(f"{model._meta.db_table}.{column}"), model, name, most, tell, reencrypted)
 
 
 def _seeds(key: Any, data: dict[str, Any]) -> dict[str, Any] | None:
@@ -97,13 +101,13 @@ def _seeds(key: Any, data: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _go_through(
-    progress: Progress,
+    progress: ReencryptionProgress,
     model: type[models.Model],
     name: str,
     rows_at_once: int,
-    tell: Callable[[Progress], None],
+    tell: Callable[[ReencryptionProgress], None],
     reencrypted: Callable[[Any, Any], Any],
-) -> Progress:
+) -> ReencryptionProgress:
     for batch in _batches(model, name, rows_at_once):
         with transaction.atomic():
             for key, stored in batch:

@@ -79,23 +79,23 @@ class DriverViewSet(AuditedReads, ApiViewSet):
         )
         return self._answer_one(id)
 
-    shown: Collection[Driver] = ()
+    records: Collection[Driver] = ()
     excluded_riders: Mapping[UUID, Collection[UUID]] = {}
 
     def get_serializer_context(self) -> dict[str, Any]:
-        named = external_ids_of(SubjectType.DRIVER, [driver.pk for driver in self.shown])
+        named = external_ids_of(SubjectType.DRIVER, [driver.pk for driver in self.records])
         by = getattr(self.request, "auth", None)
         return {
             **super().get_serializer_context(),
             "phi": by.phi if by else Phi.FULL,  # the document shows everything
-            "duties": queries.duties(self.shown, self.at),
+            "duties": queries.duties(self.records, self.at),
             "external_ids": named,
             "excluded_riders": self.excluded_riders,
         }
 
     def _show(self, rows: Collection[Driver]) -> None:
         """Set the drivers to show, and record in the audit log the riders that they exclude."""
-        self.shown = rows
+        self.records = rows
         self.excluded_riders = queries.excluded_riders(rows, self.principal)
         if riders := {rider_id for rider_ids in self.excluded_riders.values() for rider_id in rider_ids}:
             self.record_read(
@@ -143,7 +143,7 @@ class VehicleViewSet(ApiViewSet):
         if "provider_id" in self.query:
             filters["provider_id"] = self.query["provider_id"]
         page = self.page(queries.vehicles(self.principal).filter(**filters), sort="unit_number")
-        self.shown = page.rows
+        self.records = page.rows
         return self.answer_page(page)
 
     def create(self, request: Request) -> Response:
@@ -167,17 +167,17 @@ class VehicleViewSet(ApiViewSet):
         )
         return self._answer_one(id)
 
-    shown: Collection[Vehicle] = ()
+    records: Collection[Vehicle] = ()
 
     def get_serializer_context(self) -> dict[str, Any]:
-        named = external_ids_of(SubjectType.VEHICLE, [vehicle.pk for vehicle in self.shown])
+        named = external_ids_of(SubjectType.VEHICLE, [vehicle.pk for vehicle in self.records])
         return {**super().get_serializer_context(), "external_ids": named}
 
     def _answer_one(self, vehicle_id: UUID, headers: dict[str, str] | None = None) -> Response:
         vehicle = queries.vehicles(self.principal).filter(pk=vehicle_id).first()
         if vehicle is None:
             raise NotFound(_("vehicle"))
-        self.shown = [vehicle]
+        self.records = [vehicle]
         # Credentials change, and gap, without the vehicle's version.
         return self.answer(vehicle, version=vehicle.version, settled=False, headers=headers)
 

@@ -25,7 +25,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
             | Q(credential__vehicle__provider_id__in=principal.provider_ids)
         )
 
-    def kept(self) -> Self:
+    def not_removed(self) -> Self:
         """Filter to documents that were not removed, oldest first; `content_encrypted` is deferred."""
         return self.filter(removed_at__isnull=True).defer("content_encrypted").order_by("added_at", "id")
 

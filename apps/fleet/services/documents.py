@@ -43,7 +43,7 @@ def add(*, credential_id: UUID, data: bytes, size: int, by: Principal, at: datet
     kind = _checked(data, size)
     credential = active_credential(credential_id, by)
     digest = keyed_digest(data, purpose="fleet_document.content")
-    scans = credential.documents.kept()
+    scans = credential.documents.not_removed()
     duplicate = scans.filter(digest=digest).first()
     if duplicate is not None:
         return duplicate
@@ -65,7 +65,7 @@ def given_out(*, document_id: UUID, by: Principal) -> Document:
     Raises:
         NotFound: it is not in the caller's data scope, or was removed.
     """
-    document = Document.objects.visible_to(by).kept().defer(None).filter(pk=document_id).first()
+    document = Document.objects.visible_to(by).not_removed().defer(None).filter(pk=document_id).first()
     if document is None:
         raise NotFound(_("document"))
     _record(document, "read", by)
@@ -82,8 +82,8 @@ def remove(*, document_id: UUID, reason: str, by: Principal, at: datetime) -> Do
     """
     if not reason.strip():
         raise InvalidInput("reason", _("A removal needs a reason."), detail_code="required")
-    visible_ids = Document.objects.visible_to(by).kept().filter(pk=document_id).values_list("pk", flat=True)
-    document = Document.objects.kept().select_for_update(of=("self",)).filter(pk__in=list(visible_ids)).first()
+    visible_ids = Document.objects.visible_to(by).not_removed().filter(pk=document_id).values_list("pk", flat=True)
+    document = Document.objects.not_removed().select_for_update(of=("self",)).filter(pk__in=list(visible_ids)).first()
     if document is None:
         raise NotFound(_("document"))
     document.content_encrypted, document.removed_at, document.removed_by = None, at, by.actor

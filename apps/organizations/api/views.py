@@ -37,10 +37,12 @@ class FacilityViewSet(ApiViewSet):
         "partial_update": (Code.DUPLICATE_RESOURCE, Code.PRECONDITION_FAILED),
     }
 
-    shown: list[UUID]
+    facility_ids: list[UUID]
 
     def get_serializer_context(self) -> dict[str, Any]:
-        external_ids = queries.external_ids_of(SubjectType.FACILITY, self.shown) if hasattr(self, "shown") else {}
+        external_ids = (
+            queries.external_ids_of(SubjectType.FACILITY, self.facility_ids) if hasattr(self, "facility_ids") else {}
+        )
         return {**super().get_serializer_context(), "external_ids": external_ids}
 
     def list(self, request: Request) -> Response:
@@ -53,7 +55,7 @@ class FacilityViewSet(ApiViewSet):
         if name := self.query.get("external_id"):
             rows = rows.filter(pk__in=_named(name))
         page = self.page(rows, sort="name")
-        self.shown = [facility.pk for facility in page.rows]
+        self.facility_ids = [facility.pk for facility in page.rows]
         return self.answer_page(page)
 
     def retrieve(self, request: Request, id: UUID) -> Response:
@@ -87,7 +89,7 @@ class FacilityViewSet(ApiViewSet):
         facility = queries.facilities(self.principal).filter(pk=id).first()
         if facility is None:
             raise NotFound(_("facility"))
-        self.shown = [facility.pk]
+        self.facility_ids = [facility.pk]
         return self.answer(facility, version=facility.version, headers=headers)
 
 

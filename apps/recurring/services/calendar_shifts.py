@@ -42,7 +42,7 @@ class ShiftUndone(DomainError):
     template = _("The calendar shift was undone.")
 
 
-class ShiftBegun(DomainError):
+class CalendarShiftBegun(DomainError):
     """The day of a calendar shift, or the day that it moves to, has begun."""
 
     code = Code.RULE_VIOLATION
@@ -362,7 +362,7 @@ def _locked(shift_id: UUID, by: Principal, at: datetime) -> CalendarShift:
     if shift.undone_at is not None:
         raise ShiftUndone
     if min(shift.from_date, shift.to_date or shift.from_date) <= timing.local_day(at, shift.facility.timezone):
-        raise ShiftBegun
+        raise CalendarShiftBegun
     return shift
 
 

@@ -12,7 +12,7 @@ from apps.webhooks.models import Delivery, Endpoint, Job
 from apps.webhooks.models.endpoint import PayloadLevel
 from apps.webhooks.queries.deliveries import DeliveryView
 from apps.webhooks.rules.event_types import unknown_among
-from apps.webhooks.services.endpoints import Registered
+from apps.webhooks.services.endpoints import RegisteredEndpoint
 from apps.webhooks.services.recovery import DEFAULT, RECOVERABLE
 from apps.webhooks.services.secrets import DEFAULT_OVERLAP, MAX_OVERLAP
 from lib.api import fields
@@ -203,7 +203,7 @@ class EndpointWithSecretOut(EndpointOut):
         model = Endpoint
         fields = (*EndpointOut.Meta.fields, "secret")
 
-    def to_representation(self, registered: Registered) -> dict[str, Any]:
+    def to_representation(self, registered: RegisteredEndpoint) -> dict[str, Any]:
         row: Any = registered.endpoint
         row.secret = registered.secret
         return dict(super().to_representation(row))

@@ -158,7 +158,7 @@ class EndpointViewSet(ApiViewSet):
     def _answer(
         self, endpoint: Endpoint, *, secret: str | None = None, headers: dict[str, str] | None = None
     ) -> Response:
-        content = endpoint if secret is None else endpoints.Registered(endpoint, secret)
+        content = endpoint if secret is None else endpoints.RegisteredEndpoint(endpoint, secret)
         return self.answer(content, version=endpoint.version, headers=headers)
 
 

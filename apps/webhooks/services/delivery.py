@@ -50,7 +50,7 @@ from apps.webhooks.rules.schedule import ATTEMPTS, IN_ORDER_FOR, MAX_AGE, TEST_A
 from apps.webhooks.services import circuit_breaker, endpoint_states, outbox, rendering, sending
 from apps.webhooks.services.circuit_breaker import Result
 from apps.webhooks.services.rendering import PreparedDelivery
-from apps.webhooks.services.sending import Answer
+from apps.webhooks.services.sending import ReceiverAnswer
 from lib.db import leases
 from lib.outbound import Rules
 
@@ -137,7 +137,7 @@ class AttemptResult(NamedTuple):
     prepared: PreparedDelivery
     started_at: datetime
     seconds: float
-    answer: Answer
+    answer: ReceiverAnswer
 
     @property
     def delivery(self) -> Delivery:
@@ -358,9 +358,9 @@ class _DeliveryRun:
         self._results.append(AttemptResult(prepared, started_at, time.monotonic() - began, answer))
         self._answered.set()
 
-    async def _post(self, prepared: PreparedDelivery, at: datetime) -> Answer:
+    async def _post(self, prepared: PreparedDelivery, at: datetime) -> ReceiverAnswer:
         if prepared.target is None:
-            return Answer(error=prepared.error)
+            return ReceiverAnswer(error=prepared.error)
         delivery, event_id = prepared.delivery, str(prepared.delivery.event_id)
         try:
             return await sending.post(
@@ -368,7 +368,7 @@ class _DeliveryRun:
             )
         except Exception:  # a defect of this service: without a result the delivery would be sent again and again
             log.exception("webhook not sent", extra={"delivery_id": str(delivery.pk), "event_id": event_id})
-            return Answer(error=ErrorClass.PROTOCOL)
+            return ReceiverAnswer(error=ErrorClass.PROTOCOL)
 
     def _take_results(self) -> list[AttemptResult]:
         results, self._results = self._results, []

@@ -43,7 +43,7 @@ class NotVerified(DomainError):
     template = _("The endpoint has not answered a test yet. Send one.")
 
 
-class AlreadyInState(DomainError):
+class EndpointAlreadyInState(DomainError):
     """The endpoint is in that state already."""
 
     code = Code.INVALID_TRANSITION
@@ -51,7 +51,7 @@ class AlreadyInState(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredEndpoint:
     """A new endpoint and its secret, which is shown only once."""
 
     endpoint: Endpoint
@@ -60,7 +60,7 @@ class Registered:
 
 def register(
     *, params: EndpointParams, client_id: UUID | None = None, secret: str | None = None, by: Principal, at: datetime
-) -> Registered:
+) -> RegisteredEndpoint:
     """Register an endpoint and send it a test: it becomes active when it answers the test with 2xx.
 
     A token registers for its own client; staff for any client, or for the operator (None).  Without `secret`, one is
@@ -97,7 +97,7 @@ def register(
             secrets.ensure_signing_key(at=at)
         _audit("webhooks.register", endpoint, by)
         _send_test(endpoint, by=by, at=at)
-    return Registered(endpoint, text)
+    return RegisteredEndpoint(endpoint, text)
 
 
 def change(
@@ -153,7 +153,7 @@ def pause(*, endpoint_id: UUID, by: Principal, at: datetime) -> Endpoint:
     """
     endpoint = endpoint_states.lock_for_change(endpoint_id, by)
     if endpoint.state != Endpoint.State.ACTIVE:
-        raise AlreadyInState(state=lowered(Endpoint.State(endpoint.state).label))
+        raise EndpointAlreadyInState(state=lowered(Endpoint.State(endpoint.state).label))
     endpoint_states.change(endpoint, Endpoint.State.PAUSED, endpoint_states.BY_PEOPLE, at)
     endpoint_states.hold_pending(endpoint)
     _audit("webhooks.pause", endpoint, by)
@@ -171,7 +171,7 @@ def resume(*, endpoint_id: UUID, deliver_held: bool = True, by: Principal, at: d
     """
     endpoint = endpoint_states.lock_for_change(endpoint_id, by)
     if endpoint.state == Endpoint.State.ACTIVE:
-        raise AlreadyInState(state=lowered(Endpoint.State.ACTIVE.label))
+        raise EndpointAlreadyInState(state=lowered(Endpoint.State.ACTIVE.label))
     if endpoint.state == Endpoint.State.PENDING or endpoint.state_reason in (
         endpoint_states.UNVERIFIED,
         endpoint_states.PAUSED_UNVERIFIED,

@@ -48,7 +48,7 @@ class Target:
     api_version: str = ""
 
 
-class Answer(NamedTuple):
+class ReceiverAnswer(NamedTuple):
     """The answer to a post: an HTTP status, or an error without one."""
 
     code: int | None = None
@@ -108,7 +108,7 @@ def _trust() -> ssl.SSLContext:
 
 async def post(
     session: aiohttp.ClientSession, target: Target, body: bytes, *, event_id: str, attempt: int, at: datetime
-) -> Answer:
+) -> ReceiverAnswer:
     """Sign and send one attempt and read the answer; nothing that a receiver does raises an exception."""
     signers = [signer for signer, expires_at in target.signers if expires_at is None or at < expires_at]
     sent = {
@@ -124,9 +124,9 @@ async def post(
         ):
             return _answer(response, await _beginning(response), peer)
     except TimeoutError:
-        return Answer(error=ErrorClass.TIMEOUT, remote_ip=_last(peer))
+        return ReceiverAnswer(error=ErrorClass.TIMEOUT, remote_ip=_last(peer))
     except (aiohttp.ClientError, OSError, ValueError) as failure:
-        return Answer(error=_class_of(failure), remote_ip=_last(peer))
+        return ReceiverAnswer(error=_class_of(failure), remote_ip=_last(peer))
     finally:
         _peer.reset(token)
 
@@ -143,7 +143,7 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
     return bytes(read)
 
 
-def _answer(response: aiohttp.ClientResponse, read: bytes, peer: list[str]) -> Answer:
+def _answer(response: aiohttp.ClientResponse, read: bytes, peer: list[str]) -> ReceiverAnswer:
     code = response.status
     stored: dict[str, str] = {}
     for name, value in response.headers.items():
@@ -152,7 +152,7 @@ def _answer(response: aiohttp.ClientResponse, read: bytes, peer: list[str]) -> A
     error = ""
     if not 200 <= code < 300:
         error = {3: ErrorClass.HTTP_3XX, 4: ErrorClass.HTTP_4XX}.get(code // 100, ErrorClass.HTTP_5XX)
-    return Answer(
+    return ReceiverAnswer(
         code=code,
         error=error,
         retry_after=_retry_after(stored.get("retry-after", "")),

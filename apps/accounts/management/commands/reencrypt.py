@@ -30,5 +30,5 @@ class Command(BaseCommand):
                 "Some values were encrypted under a key that is not in ENCRYPTION_KEYS, or were altered."
             )
 
-    def _tell(self, progress: reencryption.Progress) -> None:
+    def _tell(self, progress: reencryption.ReencryptionProgress) -> None:
         self.stderr.write(f"\r{progress.column}: {progress.seen}", ending="")

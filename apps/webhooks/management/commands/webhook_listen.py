@@ -14,7 +14,7 @@ from standardwebhooks.webhooks import WebhookVerificationError
 from apps.webhooks.rules.payloads import MAX_BYTES
 from apps.webhooks.services import endpoints
 from apps.webhooks.services.endpoint_validation import EndpointParams, EndpointUrlBlocked
-from apps.webhooks.services.endpoints import Registered
+from apps.webhooks.services.endpoints import RegisteredEndpoint
 from lib.access import system
 from lib.errors import InvalidInput, NotFound
 from lib.standard_webhooks import hmac_of, new_secret
@@ -61,7 +61,7 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _register(receiver: "_Receiver", types: str) -> Registered:
+def _register(receiver: "_Receiver", types: str) -> RegisteredEndpoint:
     name = f"webhook_listen on port {receiver.server_port}"
     event_types = [event_type.strip() for event_type in types.split(",")]
     params = EndpointParams(name=name, url=receiver.url, event_types=event_types)
@@ -73,7 +73,7 @@ def _register(receiver: "_Receiver", types: str) -> Registered:
         raise CommandError(f"--types: {refusal.message}") from None
 
 
-def _remove(registered: Registered) -> None:
+def _remove(registered: RegisteredEndpoint) -> None:
     with contextlib.suppress(NotFound):  # already removed
         endpoints.remove(endpoint_id=registered.endpoint.pk, by=_BY, at=timezone.now())
 
