@@ -6,7 +6,7 @@ _INTRODUCTION = """# Errors
 
 Made from `lib/errors.py` by `make docs`; do not edit.
 
-Every failure under `/api`, whoever noticed it, has this shape:
+All errors under `/api` have this shape:
 
 ```json
 {"error": {"code": "VALIDATION_ERROR", "message": "pickupTime is required.",
@@ -15,9 +15,9 @@ Every failure under `/api`, whoever noticed it, has this shape:
            "docs": "/docs/errors#VALIDATION_ERROR"}}
 ```
 
-`code` is stable: build on it. `details` is always a list; its keys beyond `code`, `message` and `field` belong to the
-code. `retryable` says whether the very same request may be sent again; wait as long as `Retry-After` says where it is
-given, and send an `Idempotency-Key` with every POST so that a retry cannot happen twice.
+`code` is stable: build on it. `details` is always a list; its other keys depend on the code. If `retryable` is true,
+the same request may be sent again; wait for `Retry-After` if the answer contains it, and send an `Idempotency-Key` with
+every POST so that a retry cannot happen twice.
 
 | Code | Status | Send again? | When |
 |---|---|---|---|

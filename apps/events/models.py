@@ -1,7 +1,7 @@
-"""What happened, to any record: the append-only spine.
+"""Events: the append-only record of changes.
 
-One row is at once the history of a record, the source of reports, the pull feed and the outbox of webhooks.  Rows are
-written in the transaction of the change they tell of, and never altered: a trigger (migration 0002) refuses it.
+Events are the history of a record, the source of reports, the pull feed and the outbox of webhooks.  They are written
+in the transaction of the change, and never altered: a trigger (migration 0002) refuses it.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from lib.access import Principal
 
 
-# Subjects that are the business of their client and the operator; the data of their events name it in `clientId`.
+# Subjects visible to their client and the operator only; the data of their events contains `clientId`.
 OF_CLIENTS: Final = ("endpoint", "export", "token")
 
 
 class EventQuerySet(models.QuerySet["Event"]):
     def visible_to(self, principal: "Principal") -> "EventQuerySet":
-        """Keep the events inside the principal's data scope; of tokens and endpoints, those of its own client.
+        """Filter to the principal's data scope; events of tokens and endpoints to those of its own client.
 
-        People, and the service itself, hear of the tokens and endpoints of every client.
+        People, and the service itself, see the tokens and endpoints of all clients.
         """
         events = self
         if principal.client_id is not None:

@@ -31,7 +31,7 @@ class Deprecation:
     sunset: dt.date
 
     def headers(self) -> dict[str, str]:
-        """Write `Deprecation`, `Sunset` and where to read on."""
+        """Return the headers `Deprecation`, `Sunset` and the link to the documentation."""
         return {
             "Deprecation": f"@{_start_of(self.deprecated)}",
             "Sunset": http_date(_start_of(self.sunset)),
@@ -40,10 +40,10 @@ class Deprecation:
 
 
 def headers_of(retirements: Iterable[Deprecation | None], *, at: dt.datetime) -> dict[str, str]:
-    """Write the headers of what retires first; none where nothing does.
+    """Return the headers of the earliest sunset; none if nothing is deprecated.
 
     Raises:
-        Gone: one of them has ended.
+        Gone: one of the sunsets has passed.
     """
     due = [
         deprecation

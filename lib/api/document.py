@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the pages that people read it on."""
+"""The OpenAPI document, and the pages that show it."""
 
 from functools import lru_cache
 from typing import Any, Final
@@ -18,7 +18,7 @@ from lib.api.serializers import OutShape
 from lib.api.views import ApiViewSet
 from lib.errors import Code
 
-ENGLISH: Final = "en"  # what the API speaks, and all that describes it
+ENGLISH: Final = "en"  # the language of the API and of its documentation
 
 
 class DocumentOut(OutShape):
@@ -44,9 +44,9 @@ class DocumentViewSet(ApiViewSet):
 
 @lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
-    """Generate the document, once per process: the code it describes does not change meanwhile.
+    """Generate the document, once per process: the described code does not change while the process runs.
 
-    In English, whoever is the first to ask.
+    Always in English, regardless of the language of the first request.
     """
     with override(ENGLISH):
         schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # untyped library
@@ -56,18 +56,18 @@ def document() -> dict[str, Any]:
 class ReferenceView(SpectacularSwaggerSplitView):
     """Swagger UI on the OpenAPI document.
 
-    The stock template has inline styles, which the content policy refuses, so that there is one in `templates/docs`.
+    The template is in `templates/docs`, because the content policy refuses the inline styles of the stock template.
     """
 
     authentication_classes = ()
     permission_classes = ()
     throttle_classes = ()
-    schema = None  # a page, no operation
+    schema = None  # a page, not an operation
     url_name = "openapi"
     template_name = "docs/reference.html"
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Render the page, or its script: whatever language the reader asks for, the API is described in English."""
+        """Render the page, or its script, in English regardless of the language of the request."""
         response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]  # untyped library
         response.headers["Content-Language"] = ENGLISH
         return response

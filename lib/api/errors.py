@@ -1,4 +1,4 @@
-"""The error object: every failure under /api leaves in one shape, whoever noticed it."""
+"""The error object: all errors under /api have one shape, regardless of the layer that raises them."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from lib.messages import Message
 from lib.request_context import id_of
 
 DOCS: Final = "/docs/errors"
-# An answer of the API is data, and may be personal: nobody should keep, draw, frame or run any of it.
+# Answers of the API may contain personal data: browsers must not store, render, frame or execute them.
 HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -34,7 +34,7 @@ _CHALLENGES: Final = {
     Code.TOKEN_REVOKED: f'{REALM}, error="invalid_token", error_description="revoked"',
 }
 
-# What Django and DRF raise or answer by themselves.
+# Errors that Django and DRF raise or answer.
 _OF_EXCEPTION: Final[list[tuple[type[Exception], Code, str]]] = [
     (exceptions.ParseError, Code.MALFORMED_REQUEST, "The request cannot be read."),
     (RequestDataTooBig, Code.PAYLOAD_TOO_LARGE, "The body is too large."),
@@ -59,14 +59,14 @@ _OF_STATUS: Final = {
 }
 _INTERNAL: Final = (Code.INTERNAL_ERROR, "Something failed on our side. Quote the requestId when you report it.")
 
-# DRF's own messages speak of "this field"; ours are predicates.
+# Messages of DRF contain "this field"; messages of the API are predicates.
 _THIS_FIELD = re.compile(r"^(Ensure t|T)his (field|value|list) ", re.IGNORECASE)
 
 
 def body_of(
     code: Code, message: str, *, request_id: str, details: list[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """Build the error object (interface spec, section 7)."""
+    """Build the error object."""
     return {
         "error": {
             "code": code.name,
@@ -80,7 +80,7 @@ def body_of(
 
 
 def headers_of(code: Code, details: list[dict[str, Any]]) -> dict[str, str]:
-    """Build the headers that belong to a code, whoever answers it."""
+    """Build the headers of an error code."""
     headers = {}
     if code in _CHALLENGES:
         headers["WWW-Authenticate"] = _CHALLENGES[code]
@@ -93,9 +93,9 @@ def headers_of(code: Code, details: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def exception_handler(failure: Exception, context: dict[str, Any]) -> Response | None:
-    """Answer what a view raised; None leaves it to Django, which logs it, and to the middleware below.
+    """Answer an exception of a view; None leaves it to Django, which logs it, and to the middleware below.
 
-    Everything that the view began to write is undone by now; what was denied is recorded after it.
+    The view's transaction has been rolled back; a denial is recorded after that.
     """
     request = context["request"]
     judged = _judge(failure)
@@ -105,7 +105,7 @@ def exception_handler(failure: Exception, context: dict[str, Any]) -> Response |
     try:
         context["view"].record_if_denied(code, details)
     except (OperationalError, InterfaceError) as lost:
-        return exception_handler(lost, context)  # what cannot be recorded is not answered either
+        return exception_handler(lost, context)  # a denial that cannot be recorded is not answered
     headers = headers_of(code, details)
     wait = getattr(failure, "wait", None)  # of DRF's Throttled, in seconds
     if wait is not None:
@@ -165,13 +165,13 @@ def _sentence(path: str, message: str) -> str:
 
 
 class ApiErrorMiddleware:
-    """Replace what is no JSON of ours under /api: Django's pages for unknown paths, bad hosts and crashes."""
+    """Replace Django's error pages under /api (unknown paths, bad hosts, crashes) by error objects."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # `path_info` by itself: the host may be what is wrong with the request.
+        # `path_info` does not read the host, which may be invalid.
         if request.path_info != "/api" and not request.path_info.startswith("/api/"):
             return self.get_response(request)
         if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
@@ -181,7 +181,7 @@ class ApiErrorMiddleware:
         if response.status_code >= 400 and not response.get("Content-Type", "").startswith("application/json"):
             code, message = _OF_STATUS.get(response.status_code, _INTERNAL)
             answer = _answer(request, code.status, code, message)
-            for name, value in response.items():  # Allow, and what middleware inside has added
+            for name, value in response.items():  # Allow, and headers added by inner middleware
                 if name != "Content-Length":
                     answer.headers.setdefault(name, value)
             response = answer

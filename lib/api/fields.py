@@ -1,6 +1,6 @@
 """Strict fields: a value of another JSON type is refused, never converted.
 
-In the query string everything is text; there (and only there) numbers, booleans and lists are read from their one
+Query strings contain only text; there (and only there) numbers, booleans and lists are parsed, each from a single
 spelling.  Error messages are predicates ("must be a string."): the path of the field is put in front of them.
 """
 
@@ -26,7 +26,7 @@ _E164 = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}", re.ASCII)
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?", re.ASCII)
-_YEARS: Final = range(1800, 2201)  # beyond, arithmetic with zones overflows
+_YEARS: Final = range(1800, 2201)  # arithmetic with later instants and time zones overflows
 
 _EMPTY_MESSAGES: Final[dict[str, Any]] = {"required": "is required.", "null": "must not be null."}
 
@@ -36,7 +36,7 @@ def _is_text_of_query(field: serializers.Field[Any, Any, Any, Any], data: Any) -
 
 
 class Text(serializers.CharField):
-    """A string without control characters, normalized to NFC; `multiline` lets line breaks and tabs in."""
+    """A string without control characters, normalized to NFC; `multiline` allows line breaks and tabs."""
 
     default_error_messages = _EMPTY_MESSAGES | {
         "invalid": "must be a string.",
@@ -178,7 +178,7 @@ class Choice(serializers.ChoiceField):
 
 
 class Instant(serializers.DateTimeField):
-    """A moment: RFC 3339 with an offset; leaves as UTC with `Z`."""
+    """An instant: RFC 3339 with an offset; output in UTC with `Z`."""
 
     default_error_messages = _EMPTY_MESSAGES | {
         "form": "must be an RFC 3339 time with an offset, such as 2026-11-20T14:00:00Z.",
@@ -265,12 +265,12 @@ class List(serializers.ListField):
         if not isinstance(data, list):
             self.fail("not_a_list")
         if self.max_length is not None and len(data) > self.max_length:
-            self.fail("max_length", max_length=self.max_length)  # before a million children are looked at
+            self.fail("max_length", max_length=self.max_length)  # before a million children are validated
         return list(super().to_internal_value(data))
 
 
 class Texts(serializers.DictField):
-    """An object whose values are strings; what names and values may be is judged elsewhere."""
+    """An object whose values are strings; names and values are validated by the services."""
 
     default_error_messages = _EMPTY_MESSAGES | {"invalid": "must be an object of strings."}
 
@@ -284,4 +284,4 @@ class Texts(serializers.DictField):
 
 
 class Anything(serializers.JSONField):
-    """A JSON value that leaves as it is stored; for answers only."""
+    """A JSON value that is output as stored; for answers only."""

@@ -1,4 +1,4 @@
-"""Whether the service lives, and whether it can work."""
+"""Liveness and readiness of the service."""
 
 from functools import lru_cache
 
@@ -16,30 +16,30 @@ from lib.errors import Code, DomainError
 
 
 class NotReady(DomainError):
-    """The database is not the one this version of the service works with yet."""
+    """The migrations of this version are not applied to the database yet."""
 
     code = Code.SERVICE_UNAVAILABLE
 
 
 class HealthOut(OutShape):
-    """Says that all is well; anything else is an error."""
+    """The answer of a healthy service; any other answer is an error."""
 
     status = fields.Text()
     example = {"status": "ok"}
 
 
 class HealthViewSet(ApiViewSet):
-    """For load balancers and supervisors. Needs no token and tells no details."""
+    """For load balancers and supervisors. Requires no token and contains no details."""
 
     scopes = {"live": PUBLIC, "ready": PUBLIC}
     answers = {"live": HealthOut, "ready": HealthOut}
 
     def live(self, request: Request) -> Response:
-        """Ask whether the process answers at all."""
+        """Check that the process answers."""
         return self.answer({"status": "ok"})
 
     def ready(self, request: Request) -> Response:
-        """Ask whether requests can be served: the database answers and its migrations are applied."""
+        """Check that requests can be served: the database answers and its migrations are applied."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
         _refuse_unmigrated()
@@ -48,7 +48,7 @@ class HealthViewSet(ApiViewSet):
 
 @lru_cache(maxsize=1)
 def _refuse_unmigrated() -> None:
-    """Refuse until every migration is applied; once they are, they stay so for this process."""
+    """Raise NotReady until all migrations are applied; after that, this process does not check again."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise NotReady(_("The service is not ready."))

@@ -15,14 +15,14 @@ from rest_framework.renderers import BaseRenderer
 
 from lib.errors import Code, DomainError
 
-MAX_DEPTH: Final = 20  # arrays and objects inside each other
+MAX_DEPTH: Final = 20  # nesting depth of arrays and objects
 
-# Every string of a document from left to right, and whether a colon follows: those are the keys.
+# All strings of a document from left to right; keys are those followed by a colon.
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?', re.DOTALL)
 
 
 class MalformedBody(DomainError):
-    """The body is no JSON document that we accept."""
+    """The body is not a valid JSON document."""
 
     code = Code.MALFORMED_REQUEST
 
@@ -51,7 +51,7 @@ def loads(body: bytes) -> Any:
 
 
 def _inspect(value: Any, depth: int) -> int:
-    """Count the keys below `value`, refusing what orjson lets through."""
+    """Count the keys in `value`, and refuse what orjson accepts but the API does not."""
     if isinstance(value, str):
         if "\0" in value:
             raise MalformedBody(_("The body holds a NUL byte."))
@@ -84,12 +84,12 @@ def dumps(value: Any) -> bytes:
 
 
 def canonical(value: Any) -> bytes:
-    """Render with sorted keys: equal documents give equal bytes, whatever their spacing and order."""
+    """Render with sorted keys: documents that differ only in spacing and order give equal bytes."""
     return orjson.dumps(value, default=_default, option=orjson.OPT_UTC_Z | orjson.OPT_SORT_KEYS)
 
 
 class JsonParser(BaseParser):
-    """Strict JSON.  A view says with `max_body_bytes` how much it reads."""
+    """Strict JSON.  `max_body_bytes` of the view limits the size."""
 
     media_type = "application/json"
 
@@ -99,9 +99,9 @@ class JsonParser(BaseParser):
         """Read and parse the body.
 
         Raises:
-            BodyTooLarge: it is longer than the view allows; read no further than that.
+            BodyTooLarge: it is longer than the view allows; the rest is not read.
             MalformedBody: see `loads`.
-            UnsupportedMediaType: it announces another character set than UTF-8.
+            UnsupportedMediaType: its content type names a character set other than UTF-8.
         """
         charset = re.search(r'charset\s*=\s*"?([\w-]+)', media_type or "", re.IGNORECASE)
         if charset and charset.group(1).lower() not in ("utf-8", "utf8"):

@@ -37,13 +37,13 @@ class PageQuery(Query):
 
 
 class CountedPageQuery(PageQuery):
-    """A list that can also say how many rows there are in all."""
+    """A list that can also return the total number of rows."""
 
     include_total = fields.Boolean(default=False, help_text="Adds `page.total`, exact up to 10,000.")
 
 
 def parse(query: type[Query], parameters: QueryDict) -> dict[str, Any]:
-    """Read the parameters of an operation.  What is inside the answer is shared between requests: do not change it.
+    """Read the parameters of an operation.  Values in the result are shared between requests: do not change them.
 
     Raises:
         rest_framework.exceptions.ValidationError: one is unknown, repeated, empty or of the wrong form.
@@ -51,7 +51,7 @@ def parse(query: type[Query], parameters: QueryDict) -> dict[str, Any]:
     cursor = parameters.get("cursor")
     if cursor is None or not _CURSOR.fullmatch(cursor) or len(parameters.getlist("cursor")) > 1:
         return dict(_parsed(query, parameters.urlencode()))
-    # Cursors never repeat; without theirs, the queries of one list do.
+    # Cursors never repeat, but the other parameters of a list do: cache without the cursor.
     uniform = parameters.copy()
     uniform["cursor"] = "x"
     parsed = _parsed(query, uniform.urlencode())
@@ -63,7 +63,7 @@ _CURSOR = re.compile(r"[A-Za-z0-9_-]{1,1000}")
 
 @lru_cache(maxsize=1024)
 def _parsed(query: type[Query], text: str) -> dict[str, Any]:
-    """Parse a query string.  Kept, since building a serializer takes longer than the rest of a request."""
+    """Parse a query string.  Cached, because building a serializer takes longer than the rest of a request."""
     shape = query(data=QueryDict(text))
     shape.is_valid(raise_exception=True)
     return dict(shape.validated_data)

@@ -1,4 +1,4 @@
-"""The two kinds of serializer: `In` is strict shape, `Out` is explicit and read-only.  Both speak camelCase.
+"""The two kinds of serializer: `In` is strict, `Out` is explicit and read-only.  Both use camelCase keys.
 
 Fields are declared in snake_case; keys on the wire are camelCase, and `validated_data` is snake_case again.
 """
@@ -63,7 +63,7 @@ class _BuiltOnce:
 
 
 def _copied(field: Any) -> Any:
-    """Copy an unbound field, and the child of a list, so that each can have a parent of its own."""
+    """Copy an unbound field, and the child of a list, so that each copy can have its own parent."""
     fresh = object.__new__(type(field))
     fresh.__dict__.update(field.__dict__)
     if getattr(field, "child", None) is not None:
@@ -80,7 +80,7 @@ class _InstanceCache(threading.local):
 
     @contextmanager
     def lend(self, shape: Any, context: Mapping[str, Any]) -> Iterator[Any]:
-        # Removed while in use: a nested use of the same class gets an instance of its own.
+        # Removed while in use, so that a nested use of the same class gets another instance.
         instance = self._instances.pop(shape, None) or shape()
         instance._context = context
         try:
@@ -106,7 +106,7 @@ def read(shape: type["In"], data: Any, *, partial: bool = False, context: Mappin
 
 
 def show(shape: type[serializers.BaseSerializer[Any]], record: Any, *, context: Mapping[str, Any]) -> Any:
-    """Show one record by its shape, as JSON can hold it."""
+    """Convert one record to JSON types by its serializer."""
     with _instances.lend(shape, context) as writer:
         return writer.to_representation(record)
 
@@ -124,7 +124,7 @@ class In(_BuiltOnce, serializers.Serializer[Any]):
         errors: dict[str, Any] = {}
         if isinstance(data, Mapping):
             errors = {
-                # A key is the caller's text and may be anything; only a plain word is repeated.
+                # A key is arbitrary text of the caller; only plain words are repeated in the message.
                 str(key) if _PLAIN_KEY.fullmatch(str(key)) else "(unnamed)": [
                     ErrorDetail("is not a known field.", code="unknown")
                 ]
@@ -140,7 +140,7 @@ class In(_BuiltOnce, serializers.Serializer[Any]):
         return value
 
     def _missing_in_element(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Name what a PATCH leaves out of an element of a list: a list is replaced, so that its elements come whole."""
+        """List the fields missing in elements of lists: a PATCH replaces whole lists, so elements must be complete."""
         if not getattr(self.root, "partial", False) or not self._stands_in_list():
             return {}
         return {
@@ -191,13 +191,13 @@ class Out(_BuiltOnce, serializers.ModelSerializer[Any]):
         return _read_only(super().finished(declared))
 
     def build_property_field(self, field_name: str, model_class: type[models.Model]) -> Any:
-        """Know `client_id`, the column behind a foreign key, for the id it is."""
+        """Map `client_id`, the column of a foreign key, to an id field."""
         column = model_class._meta.get_field(field_name)
         return fields.Uuid, {"read_only": True, "allow_null": column.null}
 
 
 def _reader(field: Any) -> Callable[[Any], Any]:
-    """Read what a field shows: an attribute of the row at once, anything else in REST Framework's careful way."""
+    """Return a function that reads a field: directly for attributes of the row, else by REST Framework."""
     if type(field).get_attribute is not serializers.Field.get_attribute or field.source == "*":
         careful: Callable[[Any], Any] = field.get_attribute
         return careful

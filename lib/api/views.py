@@ -1,4 +1,4 @@
-"""What every viewset of the API shares.  A view translates, makes one service call and answers."""
+"""Base class of the viewsets of the API.  A view translates the request, calls one service and answers."""
 
 import datetime as dt
 import re
@@ -30,50 +30,50 @@ from lib.errors import Code, DomainError, InvalidInput
 from lib.pagination import Page, paginate
 from lib.request_context import answer_headers
 
-# What nearly all callers send; weighing anything else takes DRF longer than finding out who calls.
+# The Accept headers of nearly all callers; for others, negotiation by DRF takes longer than authentication.
 _TAKES_JSON: Final = frozenset({"*/*", "application/json"})
 _ETAG = re.compile(r'"(\d{1,9})"', re.ASCII)
 
 
 class IfMatchMissing(DomainError):
-    """This deployment refuses changes that do not say which version they change."""
+    """This deployment requires If-Match for changes."""
 
     code = Code.PRECONDITION_REQUIRED
     template = _("If-Match is required: send the ETag of the record you read.")
 
 
 class UnknownVersion(DomainError):
-    """There is no such version of the API."""
+    """The requested version of the API does not exist."""
 
     code = Code.UNSUPPORTED_API_VERSION
     template = _("API-Version must be one of: %(versions)s.")
 
 
 class NoParameters(query.Query):
-    """What an operation takes that declares no query."""
+    """The query of operations without parameters."""
 
 
 class NoBody(In):
-    """What an operation takes that declares no body."""
+    """The body of operations without a body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What needs tables, and therefore lives in an app; config/api.py hands it to every view that it registers."""
+    """Functions that need tables and are therefore defined in apps; config/api.py passes them to every view."""
 
     # Runs the handler of a POST of a view, at most once per Idempotency-Key.
     once: Callable[["ApiViewSet", Callable[[], Response]], HttpResponse]
-    # Records that a view denied its caller something: the error's code and the details of the answer.
+    # Records a denial of a view: the error's code and the details of the answer.
     record_denial: Callable[["ApiViewSet", Code, list[dict[str, Any]]], None]
 
 
 class ApiViewSet(GenericViewSet[Any]):
     """Operations on one resource, declared per action.
 
-    `scopes` names what the token needs (or PUBLIC, ANY_TOKEN of lib.access); an action without one is refused.
+    `scopes` contains the scope that the token needs (or PUBLIC, ANY_TOKEN of lib.access); an action without is refused.
     `queries`, `bodies` and `answers` name the serializers of parameters, body and answer, `refusals` the codes that the
     operation adds to those every operation can answer; the OpenAPI document is made of them and of the docstrings.
-    Idempotency keys, rate limits and versions need nothing of a view.
+    Idempotency keys, rate limits and versions require nothing in a view.
     """
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
@@ -85,18 +85,18 @@ class ApiViewSet(GenericViewSet[Any]):
     refusals: ClassVar[dict[str, tuple[Code, ...]]] = {}
     # Actions that answer another status than 200: {"create": 201}.
     statuses: ClassVar[dict[str, int]] = {}
-    # Actions that answer 202 instead where the work goes on behind the answer.
+    # Actions that may answer 202 because work continues after the answer.
     may_go_on: ClassVar[frozenset[str]] = frozenset()
     # Actions that answer a file, and its media types.
     files: ClassVar[dict[str, Collection[str]]] = {}
-    # What stands in paths that take something else than an id, by name; for the document.
+    # Schemas of path parameters that are not ids, by name; for the OpenAPI document.
     examples_in_path: ClassVar[dict[str, str]] = {}
     idempotency_key_required: ClassVar[frozenset[str]] = frozenset()
-    # POSTs that wait for other machines: without a transaction around them, and so for what may happen twice.
+    # POSTs that wait for other systems: they run without a transaction and may happen twice.
     asks_others: ClassVar[frozenset[str]] = frozenset()
-    # Actions that will be taken away, and when.
+    # Actions that will be removed, and when.
     retiring: ClassVar[dict[str, Deprecation]] = {}
-    # Bytes of the body, of actions that take more than API_MAX_BODY_BYTES.
+    # Body limits in bytes of actions that accept more than API_MAX_BODY_BYTES.
     body_limits: ClassVar[dict[str, int]] = {}
 
     query: dict[str, Any]
@@ -104,22 +104,22 @@ class ApiViewSet(GenericViewSet[Any]):
 
     @property
     def principal(self) -> Principal:
-        """Whoever holds the token."""
+        """The principal of the token."""
         return cast(Principal, self.request.auth)
 
     @cached_property
     def at(self) -> dt.datetime:
-        """The moment of this request; the clock is read once."""
+        """The instant of this request; the clock is read once."""
         return timezone.now()
 
     @property
     def max_body_bytes(self) -> int:
-        """How long a body the action reads."""
+        """The longest body, in bytes, that the action reads."""
         return self.body_limits.get(self.action, settings.API_MAX_BODY_BYTES)
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         wrapped = super().initialize_request(request, *args, **kwargs)
-        if self.action == "metadata":  # what DRF calls OPTIONS, which we do not answer
+        if self.action == "metadata":  # the action that DRF sets for OPTIONS, which the API does not answer
             self.action = ""
         return wrapped
 
@@ -133,20 +133,20 @@ class ApiViewSet(GenericViewSet[Any]):
         settle_length(request._request)
         super().initial(request, *args, **kwargs)
         if not self.action:
-            return  # no such method: DRF answers 405 next
+            return  # unknown method: DRF answers 405
         self._settle_version(request)
         self.query = query.parse(self.queries.get(self.action, NoParameters), request.query_params)
         if request.method == "POST":
             if self.action not in self.bodies:
                 serializers.read(NoBody, request.data, context={})
-            # On the instance, where DRF looks the handler up: the whole of it runs inside the guard.
+            # DRF looks the handler up on the instance, so that the whole handler runs inside the guard.
             handler: Callable[..., Response] = vars(self)["post"]
             vars(self)["post"] = lambda *args, **kwargs: self._guarded().once(self, lambda: handler(*args, **kwargs))
 
     def record_if_denied(self, code: Code, details: list[dict[str, Any]]) -> None:
-        """Record a refusal that denies the caller something, as its code says; `details` are those of the answer.
+        """Record a refusal if its code is a denial; `details` are those of the answer.
 
-        One insert, into the transaction under way.
+        One insert, in the current transaction.
         """
         if code.status == HTTPStatus.FORBIDDEN:
             self._guarded().record_denial(self, code, details)
@@ -167,10 +167,10 @@ class ApiViewSet(GenericViewSet[Any]):
         return super().finalize_response(request, response, *args, **kwargs)
 
     def _settle_version(self, request: Request) -> None:
-        """Say in `API-Version` which version answers: the one asked for, or the one the token is pinned to.
+        """Set `API-Version` to the version that answers: the requested one, or the one that the token is pinned to.
 
         Raises:
-            UnknownVersion: there is none of that date.
+            UnknownVersion: there is no version of that date.
             lib.api.deprecation.Gone: the version, or the operation, has ended.
         """
         version = request.headers.get("API-Version")
@@ -188,8 +188,8 @@ class ApiViewSet(GenericViewSet[Any]):
         """Read the body by `bodies[action]`; on PATCH every field is optional.
 
         Raises:
-            rest_framework.exceptions.ValidationError: a field is missing, unknown or of the wrong form; or a PUT, which
-                replaces what is there, came without a body.
+            rest_framework.exceptions.ValidationError: a field is missing, unknown or of the wrong form; or a PUT
+                has no body.
         """
         if self.request.method == "PUT" and self.request.META.get("CONTENT_LENGTH", "") in ("", "0"):
             raise ValidationError([ErrorDetail("is required.", code="required")])
@@ -201,11 +201,11 @@ class ApiViewSet(GenericViewSet[Any]):
         )
 
     def expected_version(self) -> int | None:
-        """Read the version that the caller's copy has, from If-Match; None if they do not say (`*` or no header).
+        """Read the version that the caller's copy has, from If-Match; None for `*` or without the header.
 
         Raises:
             IfMatchMissing: this deployment requires the header.
-            InvalidInput: it is not one strong entity tag of ours.
+            InvalidInput: it is not a strong entity tag of this API.
         """
         header = self.request.headers.get("If-Match")
         if header is None:
@@ -231,8 +231,8 @@ class ApiViewSet(GenericViewSet[Any]):
         """Answer one record by `answers[action]`; `version` becomes the ETag, and may make it a 304.
 
         With `goes_on`, which the action declares in `may_go_on`, the status is 202.
-        Not `settled`: the record shows what moves without its version, by the clock or with other records, so that it
-        is sent whole each time.
+        With `settled=False`, the answer is always complete, because the record contains values that change without the
+        version, with time or with other records.
         """
         etag = {} if version is None else {"ETag": f'"{version}"'}
         if etag and settled and self.request.method in ("GET", "HEAD") and self._holds(etag["ETag"]):
@@ -243,21 +243,21 @@ class ApiViewSet(GenericViewSet[Any]):
 
     @property
     def status(self) -> int:
-        """What the action answers when all is well."""
+        """The status of a successful answer."""
         default = 200 if self.action in self.answers or self.action in self.files else 204
         return self.statuses.get(self.action, 201 if self.action == "create" else default)
 
     def _holds(self, etag: str) -> bool:
-        """Whether the caller's copies (If-None-Match, compared weakly: RFC 9110, 13.1.2) include this one."""
+        """Return whether the caller's copies (If-None-Match, compared weakly: RFC 9110, 13.1.2) include this one."""
         etags = [entry.strip().removeprefix("W/") for entry in self.request.headers.get("If-None-Match", "").split(",")]
         return etag in etags or "*" in etags
 
     def page(self, rows: QuerySet[Any], *, sort: str = "-created_at") -> Page[Any]:
-        """Cut the page that the query asks for; see `paginate`."""
+        """Return the requested page; see `paginate`."""
         return paginate(rows, query=self.query, by=self.principal, sort=sort)
 
     def answer_page(self, page: Page[Any]) -> Response:
-        """Answer a list: `{"data": [...], "page": {...}}`, and a Link to what follows."""
+        """Answer a list: `{"data": [...], "page": {...}}`, and a Link to the next page."""
         shape = self.answers[self.action]
         data = shape(page.rows, many=True, context=self.get_serializer_context()).data
         headers = {}

@@ -1,4 +1,4 @@
-"""Bearer tokens at the door."""
+"""Authentication by bearer token."""
 
 import datetime as dt
 from typing import Final
@@ -22,7 +22,7 @@ _NAMES_OF_TOKENS: Final = frozenset({"access_token", "token", "api_key", "apikey
 
 
 class TokenInQuery(DomainError):
-    """A token in an address ends up in logs and histories; it is not even tried."""
+    """A token in a URL is refused without a check, because URLs end up in logs and histories."""
 
     code = Code.TOKEN_IN_QUERY
     template = _("Send the token in the Authorization header; rotate this one, it has been exposed.")

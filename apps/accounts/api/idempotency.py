@@ -1,4 +1,4 @@
-"""What runs around every POST: one transaction, and at most one success per Idempotency-Key."""
+"""Wrapper of every POST: one transaction, and at most one success per Idempotency-Key."""
 
 import re
 from collections.abc import Callable, Collection
@@ -23,7 +23,7 @@ _SAVED_HEADERS: Final = ("ETag", "Location")
 
 
 class _Key(TypedDict):
-    """What makes two requests the same one."""
+    """The parts that identify a repeated request."""
 
     client_id: UUID
     key: str
@@ -31,16 +31,15 @@ class _Key(TypedDict):
 
 
 def once(view: Any, handle: Callable[[], Response]) -> HttpResponse:
-    """Run the handler of a POST, or repeat what it answered to an earlier request with the same key.
+    """Run the handler of a POST, or repeat its answer to an earlier request with the same key.
 
-    The claim on the key, the change and the answer commit together; a refusal or a crash leaves nothing behind, and the
-    key stays free.  What is repeated is what a token of equal reach and scopes was shown, and the trail says who saw it
-    again.
+    The claim on the key, the change and the answer commit together; after a refusal or a crash, the key is free.  An
+    answer is repeated only to tokens with the same data scope and scopes, and the audit log records who saw it again.
 
     Raises:
         InvalidInput: the header is missing where it is required, or is not 1 to 255 visible ASCII characters.
-        apps.accounts.services.idempotency.KeyReused: it came with another request before.
-        apps.accounts.services.idempotency.KeyInProgress: such a request is under way.
+        apps.accounts.services.idempotency.KeyReused: the key was used with another request.
+        apps.accounts.services.idempotency.KeyInProgress: a request with the key is in progress.
     """
     key = _key_of(view)
     if view.action in view.asks_others:
@@ -57,9 +56,9 @@ def once(view: Any, handle: Callable[[], Response]) -> HttpResponse:
 
 
 def _asked_first(view: Any, handle: Callable[[], Response], key: _Key) -> HttpResponse:
-    """Run a handler that waits for other machines, and keep its answer afterwards: no transaction is open meanwhile.
+    """Run a handler that waits for other systems, outside of a transaction, and store its answer afterwards.
 
-    Two requests with one key at the same moment both ask; both say what the first one was answered.
+    Two simultaneous requests with one key both run it; both return the answer that was stored first.
     """
     answer = idempotency.answer_of(**key)
     if answer is not None:
@@ -90,20 +89,18 @@ def _key_of(view: Any) -> _Key | None:
         return None
     if not _KEY.fullmatch(key):
         raise InvalidInput("Idempotency-Key", _("%(field)s must be 1 to 255 visible ASCII characters."))
-    principal: Principal = (
-        view.principal
-    )  # whoever passes the door for a POST holds a token, and so belongs to a client
+    principal: Principal = view.principal  # a POST requires a token, which has a client
     fingerprint = idempotency.fingerprint_of(
         view.request.method,
         view.request.path,
         canonical(view.request.data),
-        canonical([*reach(principal), sorted(principal.scopes)]),  # what an answer shows depends on scopes too
+        canonical([*reach(principal), sorted(principal.scopes)]),  # the content of an answer depends on scopes too
     )
     return {"client_id": cast(UUID, principal.client_id), "key": key, "fingerprint": fingerprint}
 
 
 def _repeat(view: Any, answer: idempotency.StoredAnswer) -> HttpResponse:
-    """Answer again, and record who saw these riders again; the change itself is in the trail already."""
+    """Repeat the answer, and record who saw its riders again; the change itself is recorded already."""
     if answer.rider_ids:
         by: Principal = view.principal
         route = view.request.resolver_match.route

@@ -1,4 +1,4 @@
-"""Scopes at the door."""
+"""Checks of scopes."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from lib.messages import Message
 
 
 class InsufficientScope(DomainError):
-    """The token is valid, but not for this."""
+    """The token is valid, but lacks the scope for the operation."""
 
     code = Code.INSUFFICIENT_SCOPE
 
@@ -28,9 +28,9 @@ class InsufficientScope(DomainError):
 
 
 def record_denial(view: Any, code: Code, details: list[dict[str, Any]]) -> None:
-    """Record what a valid token was denied, wherever the refusal came from; `details` are those of the answer."""
+    """Record a denial to a valid token; `details` are those of the answer."""
     if code is Code.IP_NOT_ALLOWED:
-        return  # recorded where the token was known: to the rest of the request nobody is there
+        return  # already recorded during authentication; the request has no principal
     match code:
         case Code.INSUFFICIENT_SCOPE:
             reason = f"scope {details[0]['requiredScope']}"
@@ -44,11 +44,11 @@ def record_denial(view: Any, code: Code, details: list[dict[str, Any]]) -> None:
 
 
 class ScopePermission(BasePermission):
-    """Deny by default: an action passes when `view.scopes` names it and the token holds that scope."""
+    """Deny by default: an action is allowed if `view.scopes` contains it and the token has that scope."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if not view.action:
-            return True  # no such method: DRF answers 405 next
+            return True  # unknown method: DRF answers 405
         scope = view.scopes.get(view.action)
         if scope == PUBLIC:
             return True

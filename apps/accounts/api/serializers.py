@@ -1,4 +1,4 @@
-"""Tokens as their managers see them; the secret is in no answer but the one that made it."""
+"""Serializers of tokens; only the answer to their creation contains the secret."""
 
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -110,7 +110,7 @@ class TokenOut(Out):
 
 
 class IssuedOut(TokenOut):
-    """A new token with its text, which is shown this once."""
+    """A new token with its text, which is shown only once."""
 
     token = fields.Text(help_text="Send it as `Authorization: Bearer <token>`. It cannot be shown again.")
 

@@ -1,4 +1,4 @@
-"""Limits at the door: requests of a token per minute, reads and writes apart, and at once; failures of an address."""
+"""Rate limits: requests of a token per minute (reads and writes) and at once, and failures of an address."""
 
 from typing import Any, Final
 
@@ -19,15 +19,15 @@ FAILURES: Final = Policy("failures", per_minute=60, burst=30)
 
 
 class TooManyAtOnce(DomainError):
-    """As many requests of the token as may be are under way."""
+    """The token has the maximum number of requests in progress."""
 
     code = Code.RATE_LIMITED
-    wait: Final = 1  # seconds: most are answered long before
+    wait: Final = 1  # seconds; most are answered much earlier
     template = _("The token has %(count)s requests under way, which is all it may.")
 
 
 class TokenThrottle(BaseThrottle):
-    """Take from the token's bucket, tell it what is left on every answer, and let in so many of it at once."""
+    """Limit the requests of a token per minute and at once; every answer contains the remaining number."""
 
     balance: Balance | None = None
     owner = ""
@@ -50,13 +50,13 @@ class TokenThrottle(BaseThrottle):
         return self.balance.wait if self.balance else None
 
     def give_back(self) -> None:
-        """Undo the taking: the answer was a 304, which costs us next to nothing."""
+        """Return the request to the bucket: the answer was a 304, which costs almost nothing."""
         if self.balance:
             take(self.balance.policy, self.owner, -1)
 
 
 class TokenEndpointThrottle(TokenThrottle):
-    """Take from the bucket of the caller's address too: a stolen token must not make hundreds more in a minute."""
+    """Limit the address too, so that a stolen token cannot create hundreds of tokens in a minute."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
         if not super().allow_request(request, view):
@@ -70,10 +70,10 @@ class TokenEndpointThrottle(TokenThrottle):
 
 
 def _take_slot(request: Request, owner: str) -> None:
-    """Hold a place among the requests of the token until this one is answered.
+    """Occupy one of the concurrent requests of the token until this request is answered.
 
     Raises:
-        TooManyAtOnce: there is none.
+        TooManyAtOnce: all are occupied.
     """
     if not settings.API_RATE_CONCURRENT:
         return
@@ -84,10 +84,10 @@ def _take_slot(request: Request, owner: str) -> None:
 
 
 def count_failure(ip: str | None) -> None:
-    """Note that an address presented a bad token; good ones from there are not held up by it.
+    """Count an invalid token of an address; valid tokens from the same address are not limited by it.
 
     Raises:
-        rest_framework.exceptions.Throttled: it has presented too many.
+        rest_framework.exceptions.Throttled: the address sent too many.
     """
     balance = take(FAILURES, ip or "unknown")
     if not balance.allowed:

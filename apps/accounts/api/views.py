@@ -1,4 +1,4 @@
-"""Tokens: issue, rotate, revoke, and ask about one's own."""
+"""Operations on tokens: issue, rotate, revoke, and read the caller's own."""
 
 from typing import Any
 from uuid import UUID
@@ -40,7 +40,7 @@ class TokenViewSet(ApiViewSet):
     def list(self, request: Request) -> Response:
         """List tokens, newest first.
 
-        Tokens that reach further than yours are not among them. Secrets are never shown.
+        Tokens with a wider data scope than yours are not included. Secrets are never shown.
         """
         rows = ApiToken.objects.visible_to(self.principal).select_related("client")
         filters = {name: self.query[name] for name in ("client_id", "role") if name in self.query}
@@ -49,8 +49,8 @@ class TokenViewSet(ApiViewSet):
     def create(self, request: Request) -> Response:
         """Issue a token.
 
-        Its text is in this answer and nowhere else. A token can be given no more than its role has, and no more than
-        the token that issues it.
+        Its text is only in this answer. A token cannot have more rights than its role, or than the token that issues
+        it.
         """
         issued = tokens.issue(**_grant_of(self.body()), by=self.principal, at=self.at)
         return self.answer(issued)
@@ -58,22 +58,22 @@ class TokenViewSet(ApiViewSet):
     def rotate(self, request: Request, id: UUID) -> Response:
         """Replace a token by a new one with the same grant.
 
-        The older one works on for `overlapSeconds` (a day, unless you say otherwise, and seven at most).
+        The old token keeps working for `overlapSeconds` (by default a day, at most seven).
         """
         issued = tokens.rotate(token_id=id, overlap=self.body()["overlap_seconds"], by=self.principal, at=self.at)
         return self.answer(issued)
 
     def revoke(self, request: Request, id: UUID) -> Response:
-        """Switch a token off for good."""
+        """Revoke a token permanently."""
         return self.answer(tokens.revoke(token_id=id, **self.body(), by=self.principal, at=self.at))
 
     def own(self, request: Request) -> Response:
-        """Read what the token of this request may do and until when."""
+        """Read the rights and the expiry of the token of this request."""
         return self.answer(ApiToken.objects.select_related("client").get(pk=str(self.principal.id)))
 
 
 def _grant_of(body: dict[str, Any]) -> dict[str, Any]:
-    """Sort the body into the client and what it is granted."""
+    """Split the body into the client and the grant."""
     client: dict[str, Any] = {name: body.pop(name) for name in ("client_id", "client_name") if name in body}
     for name in ("scopes", "facility_ids", "provider_ids"):
         body[name] = None if body.get(name) is None else frozenset(body[name])
