@@ -89,7 +89,7 @@ class UserAdmin(ButtonedAdmin[User]):
             obj.set_unusable_password()
         super().save_model(request, obj, form, change)
         if change:
-            people.settle_change(user_id=obj.pk, changed=form.changed_data, by=self.site.principal_of(request))
+            people.apply_person_change(user_id=obj.pk, changed=form.changed_data, by=self.site.principal_of(request))
 
     def make_sign_in_link(self, request: HttpRequest, user: User) -> HttpResponse:
         link = people.one_time_link(user_id=user.pk, by=self.site.principal_of(request))
@@ -117,7 +117,7 @@ class ApiClientAdmin(ScopedAdmin[ApiClient]):
 
     def save_model(self, request: HttpRequest, obj: ApiClient, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        tokens.settle_client_change(client_id=obj.pk)
+        tokens.apply_client_change(client_id=obj.pk)
 
     def scope(self, rows: Rows, principal: Principal) -> Rows:
         """Return all rows: API clients are not limited by data scope."""

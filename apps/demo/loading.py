@@ -197,5 +197,5 @@ def _write(tables: Tables) -> Counter[str]:
     ]
     for model, records in rows:
         counts[model._meta.db_table] = copy_rows(model, records)
-    events.take_history()  # the first endpoint that is registered must not receive the whole history
+    events.clear_outbox()  # the first endpoint that is registered must not receive the whole history
     return counts

@@ -49,7 +49,7 @@ def load(at: dt.datetime, by: Principal) -> None:
     _arrange(orders, by=by, at=at)
     generate_rides.generate(by=by, at=at)
     order_monitor.check_orders(by=by, at=at)
-    events.take_history()  # the first endpoint that is registered must not receive the whole history
+    events.clear_outbox()  # the first endpoint that is registered must not receive the whole history
 
 
 def _orders(at: dt.datetime) -> list[tuple[StandingOrder, Terms]]:

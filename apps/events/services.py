@@ -90,7 +90,7 @@ def oldest_unpublished() -> datetime | None:
         return row[0] if row else None
 
 
-def take_history() -> None:
+def clear_outbox() -> None:
     """Empty the outbox without publishing: for loading historical data."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM events_outboxentry")

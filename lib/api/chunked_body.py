@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from lib.api.json import MalformedBody
 
 
-def settle_length(request: HttpRequest) -> None:
+def set_content_length(request: HttpRequest) -> None:
     """Read a chunked body, up to the longest one allowed, and set its Content-Length.
 
     Raises:

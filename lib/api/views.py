@@ -23,7 +23,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from lib.access import Principal
 from lib.api import deprecation, query, serializers
-from lib.api.chunked_body import settle_length
+from lib.api.chunked_body import set_content_length
 from lib.api.deprecation import Deprecation
 from lib.api.serializers import In
 from lib.errors import Code, DomainError, InvalidInput
@@ -130,7 +130,7 @@ class ApiViewSet(GenericViewSet[Any]):
         return super().perform_content_negotiation(request, force)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        settle_length(request._request)
+        set_content_length(request._request)
         super().initial(request, *args, **kwargs)
         if not self.action:
             return  # unknown method: DRF answers 405

@@ -323,11 +323,11 @@ def test_actor_stands_as_their_rights_are_now(api: TokenClient, now: dt.datetime
     person.facilities.add(factories.FacilityFactory.create())
     token = api.token.pk
 
-    found = [authentication.as_it_stands(actor, at=now) for actor in (f"token:{token}", f"user:{person.pk}")]
+    found = [authentication.current_principal_of(actor, at=now) for actor in (f"token:{token}", f"user:{person.pk}")]
     ApiToken.objects.filter(pk=token).update(expires_at=now)
     type(person).objects.filter(pk=person.pk).update(is_active=False)
     gone = [
-        authentication.as_it_stands(actor, at=now)
+        authentication.current_principal_of(actor, at=now)
         for actor in (f"token:{token}", f"token:{uuid7()}", f"user:{person.pk}", "system")
     ]
 

@@ -102,7 +102,7 @@ def test_only_those_who_manage_users_do_so(dispatcher: Principal) -> None:
     with pytest.raises(people.MayNotManageUsers):
         people.end_sessions(user_id=person.pk, by=dispatcher)
     with pytest.raises(people.MayNotManageUsers):
-        people.settle_change(user_id=person.pk, changed=["role"], by=dispatcher)
+        people.apply_person_change(user_id=person.pk, changed=["role"], by=dispatcher)
 
     assert not User.objects.filter(email="eve@example.org").exists()
     assert Authenticator.objects.filter(user=person.pk).exists()
@@ -146,7 +146,7 @@ def test_given_up_address_signs_nobody_in(admin: Principal) -> None:
     EmailAddress.objects.create(user=person, email=person.email, primary=True)
     client = _session_of(person)
 
-    people.settle_change(user_id=person.pk, changed=["email"], by=system())
+    people.apply_person_change(user_id=person.pk, changed=["email"], by=system())
 
     assert not EmailAddress.objects.filter(user=person.pk).exists()
     assert client.get("/console/home/").status_code == 302
@@ -156,7 +156,7 @@ def test_new_name_ends_no_session(admin: Principal) -> None:
     person = factories.UserFactory.create()
     client = _session_of(person)
 
-    people.settle_change(user_id=person.pk, changed=["name"], by=admin)
+    people.apply_person_change(user_id=person.pk, changed=["name"], by=admin)
 
     assert client.get("/console/home/").status_code == 200
 

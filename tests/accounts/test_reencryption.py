@@ -208,7 +208,7 @@ def test_stopped_run_keeps_what_it_did_and_the_next_one_goes_on(settings: Any, m
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reencryption.reencrypt(by=factories.principal(), rows_at_once=1, tell=stop)
+        reencryption.reencrypt(by=factories.principal(), rows_at_once=1, report=stop)
     half = _keys_of_riders()
     told = _reencrypt()
 

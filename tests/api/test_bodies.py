@@ -10,7 +10,7 @@ from django.core.handlers.wsgi import WSGIRequest
 from apps.riders.models import AccommodationProfile
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
-from lib.api.chunked_body import settle_length
+from lib.api.chunked_body import set_content_length
 from tests import factories
 from tests.callers import TokenClient, error_of
 from tests.rides.rides_in import ride_in
@@ -59,7 +59,7 @@ def test_body_in_chunks_is_read_as_far_as_the_longest_one(settings: Any) -> None
     under_asgi = ASGIRequest(scope, io.BytesIO(b"0123456789"))
     under_wsgi = WSGIRequest(environ | in_chunks(**{"wsgi.input_terminated": True}))
     for request in (under_asgi, under_wsgi):
-        settle_length(request)
+        set_content_length(request)
 
         assert (request.META["CONTENT_LENGTH"], request.read()) == ("6", b"012345")
 

@@ -188,7 +188,7 @@ def principal_of(token: ApiToken, *, request_id: str = "", ip: str | None = None
     )
 
 
-def as_it_stands(actor: str, *, at: datetime, request_id: str = "", ip: str | None = None) -> Principal | None:
+def current_principal_of(actor: str, *, at: datetime, request_id: str = "", ip: str | None = None) -> Principal | None:
     """Return the principal of an actor with the current rights, for work that was started earlier.
 
     None: the person has left, or the token has ended or was disabled.  Up to two queries.

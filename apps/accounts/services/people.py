@@ -105,7 +105,7 @@ def reset_second_factors(*, user_id: UUID, by: Principal) -> None:
 
 
 @transaction.atomic
-def settle_change(*, user_id: UUID, changed: Iterable[str], by: Principal) -> None:
+def apply_person_change(*, user_id: UUID, changed: Iterable[str], by: Principal) -> None:
     """Apply the consequences of a changed account: end its sessions, and remove sign-in with a former address.
 
     Raises:

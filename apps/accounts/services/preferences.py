@@ -38,7 +38,7 @@ def prefer(
 
 
 @transaction.atomic
-def arrange(*, page: str, rows: int, offered: Collection[str], visible: Collection[str], by: Principal) -> None:
+def save_columns(*, page: str, rows: int, offered: Collection[str], visible: Collection[str], by: Principal) -> None:
     """Save the caller's preferences for a list: rows per page, and which of the `offered` columns are shown.
 
     Columns that are not in `offered` keep their setting.

@@ -52,18 +52,25 @@ def encrypted_columns() -> list[tuple[type[models.Model], str]]:
 
 
 def reencrypt(
-    *, by: Principal, rows_at_once: int, tell: Callable[[ReencryptionProgress], None]
+    *, by: Principal, rows_at_once: int, report: Callable[[ReencryptionProgress], None]
 ) -> list[ReencryptionProgress]:
-    """Re-encrypt all values once, in batches that each commit; call `tell` with the progress after each batch.
+    """Re-encrypt all values once, in batches that each commit; call `report` with the progress after each batch.
 
     Writes only values under an earlier key, and only if they are still as read, so that a concurrent change is not
     overwritten.  Versions and timestamps do not change.  After an interruption, a new run continues with the remaining
     values.  A model with large rows limits its batches by `REENCRYPTED_AT_ONCE`.  Two queries per batch, and one update
     per re-encrypted value.
     """
-    columns = [_reencrypt_column(model, name, rows_at_once, tell) for model, name in encrypted_columns()]
+    columns = [_reencrypt_column(model, name, rows_at_once, report) for model, name in encrypted_columns()]
     columns.append(
-        _go_through(ReencryptionProgress("mfa_authenticator.data"), Authenticator, "data", rows_at_once, tell, _seeds)
+        _reencrypt_rows(
+            ReencryptionProgress("mfa_authenticator.data"),
+            Authenticator,
+            "data",
+            rows_at_once,
+            report,
+            _reencrypted_seeds,
+        )
     )
     audit.record(
         by=by,
@@ -76,7 +83,7 @@ def reencrypt(
 
 
 def _reencrypt_column(
-    model: type[models.Model], name: str, rows_at_once: int, tell: Callable[[ReencryptionProgress], None]
+    model: type[models.Model], name: str, rows_at_once: int, report: Callable[[ReencryptionProgress], None]
 ) -> ReencryptionProgress:
     column = name.removesuffix(SUFFIX)
 
@@ -88,10 +95,12 @@ def _reencrypt_column(
         return encrypt_bytes(decrypt_bytes(encrypted, aad=bound_to), aad=bound_to)
 
     most = min(rows_at_once, getattr(model, "REENCRYPTED_AT_ONCE", rows_at_once))
-    return _go_through(ReencryptionProgress(f"{model._meta.db_table}.{column}"), model, name, most, tell, reencrypted)
+    return _reencrypt_rows(
+        ReencryptionProgress(f"{model._meta.db_table}.{column}"), model, name, most, report, reencrypted
+    )
 
 
-def _seeds(key: Any, data: dict[str, Any]) -> dict[str, Any] | None:
+def _reencrypted_seeds(key: Any, data: dict[str, Any]) -> dict[str, Any] | None:
     outdated = {name: data[name] for name in _SEEDS if name in data and totp_secrets.key_id(data[name]) != newest_key()}
     return (
         {**data, **{name: totp_secrets.encrypt(totp_secrets.decrypt(text)) for name, text in outdated.items()}}
@@ -100,12 +109,12 @@ def _seeds(key: Any, data: dict[str, Any]) -> dict[str, Any] | None:
     )
 
 
-def _go_through(
+def _reencrypt_rows(
     progress: ReencryptionProgress,
     model: type[models.Model],
     name: str,
     rows_at_once: int,
-    tell: Callable[[ReencryptionProgress], None],
+    report: Callable[[ReencryptionProgress], None],
     reencrypted: Callable[[Any, Any], Any],
 ) -> ReencryptionProgress:
     for batch in _batches(model, name, rows_at_once):
@@ -120,7 +129,7 @@ def _go_through(
                 if value is not None:
                     unchanged = model._default_manager.filter(pk=key, **{name: stored})
                     progress.reencrypted += unchanged.update(**{name: value})
-        tell(progress)
+        report(progress)
     return progress
 
 

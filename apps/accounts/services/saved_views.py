@@ -15,7 +15,7 @@ MOST: Final = 30  # per page and person; a longer list would be hard to use
 
 
 @transaction.atomic
-def keep(
+def save(
     *, page: str, name: str, query: str, by: Principal, at: datetime, shared_with: str = SharedWith.NOBODY
 ) -> SavedView:
     """Save the filters of a page under a name, replacing a view with that name.

@@ -154,7 +154,7 @@ def revoke(*, token_id: UUID, reason: str, by: Principal, at: datetime) -> ApiTo
     return token
 
 
-def settle_client_change(*, client_id: UUID) -> None:
+def apply_client_change(*, client_id: UUID) -> None:
     """Apply a changed client to its tokens: immediately in this process, in others as after `revoke`."""
     transaction.on_commit(lambda: authentication.forget_client(client_id))
 

@@ -44,7 +44,7 @@ def add(request: HttpRequest, credential_id: UUID) -> HttpResponse:
 @require_scope(Scope.DRIVERS_WRITE)
 def document(request: HttpRequest, document_id: UUID) -> HttpResponse:
     """Download a scan and record it in the audit trail; the headers keep browsers from rendering it as a page."""
-    scan = documents.given_out(document_id=document_id, by=principal_of(request))
+    scan = documents.read_content(document_id=document_id, by=principal_of(request))
     answer = HttpResponse(scan.content, content_type=scan.kind)
     answer["Content-Disposition"] = f'attachment; filename="{scan.file_name}"'
     answer["X-Content-Type-Options"] = "nosniff"

@@ -42,7 +42,7 @@ def arrange(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
         return _redirect_to(page, params)
     try:
         columns = set(request.POST.getlist("columns"))
-        preferences.arrange(page=page, rows=rows, offered=offered, visible=columns, by=by)
+        preferences.save_columns(page=page, rows=rows, offered=offered, visible=columns, by=by)
     except DomainError as refusal:
         messages.error(request, refusal.message)
     else:
@@ -63,7 +63,7 @@ def keep_view(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
         messages.error(request, _("Give the view a name of at most 60 characters, and choose who sees it."))
     else:
         try:
-            saved_views.keep(page=page, query=query, by=by, at=timezone.now(), **form.cleaned_data)
+            saved_views.save(page=page, query=query, by=by, at=timezone.now(), **form.cleaned_data)
         except DomainError as refusal:
             messages.error(request, refusal.message)
         else:

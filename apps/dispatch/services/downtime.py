@@ -78,10 +78,10 @@ def make(*, by: Principal, at: dt.datetime, seconds: float = SECONDS, due: bool 
     if not claim:
         return PackResult.NOT_YET
     try:
-        outcome, pack = _go_on(by, at, seconds)
+        outcome, pack = _continue_pack(by, at, seconds)
     except OSError as trouble:  # for example: the disk is full, or another user owns the folder
         log.warning("downtime pack not written: %s", type(trouble).__name__)
-        _tell(_NOT_WRITTEN, _("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
+        _raise_alert(_NOT_WRITTEN, _("The downtime pack cannot be written"), Alert.Severity.CRITICAL, at)
         outcome, pack = PackResult.FAILED, {}
     claim.settle(claim.rows[0], **pack)
     if outcome is PackResult.MADE:
@@ -104,7 +104,7 @@ def _row() -> QuerySet[DowntimePack]:
     return DowntimePack.objects.filter(pk=1)
 
 
-def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[PackResult, dict[str, object]]:
+def _continue_pack(by: Principal, at: dt.datetime, seconds: float) -> tuple[PackResult, dict[str, object]]:
     zone = ZoneInfo(settings.OPERATOR_TIME_ZONE)
     folder = Path(settings.DOWNTIME_DIR)
     sheet_folder = folder / "sheets"
@@ -126,8 +126,8 @@ def _go_on(by: Principal, at: dt.datetime, seconds: float) -> tuple[PackResult, 
     name = downtime_page.file_name(at)
     packed = sealed_zip.write(files, settings.DOWNTIME_PASSPHRASE, at=at.astimezone(zone))
     private_files.write(folder / name, packed)
-    _keep(sheet_folder.glob("*.zip"), {f"{digest}.zip" for digest, _pdf in rendered.values()})
-    _keep(folder.glob(downtime_page.FILES), _newest(folder))
+    _delete_except(sheet_folder.glob("*.zip"), {f"{digest}.zip" for digest, _pdf in rendered.values()})
+    _delete_except(folder.glob(downtime_page.FILES), _newest(folder))
     count = sum(map(len, days.tables.values()))
     pack = {"made_at": at, "file": name, "size": len(packed), "sheets": len(sheets), "rides": count}
     return PackResult.MADE, pack | {"without_sheets": without_sheets}
@@ -190,7 +190,7 @@ def _newest(folder: Path) -> set[str]:
     return set(sorted((pack.name for pack in folder.glob(downtime_page.FILES)), reverse=True)[:KEPT])
 
 
-def _keep(files: Iterable[Path], names: set[str]) -> None:
+def _delete_except(files: Iterable[Path], names: set[str]) -> None:
     for file in files:
         if file.name not in names:
             file.unlink(missing_ok=True)
@@ -205,16 +205,16 @@ def _copy(at: dt.datetime) -> None:
     try:
         shutil.copyfile(Path(settings.DOWNTIME_DIR) / name, part)
         part.replace(place / name)
-        _keep(place.glob(downtime_page.FILES), _newest(place))
+        _delete_except(place.glob(downtime_page.FILES), _newest(place))
     except OSError as trouble:
         log.warning("downtime pack not copied: %s", type(trouble).__name__)
-        _tell(_NOT_COPIED, _("The downtime pack cannot be copied"), Alert.Severity.WARNING, at)
+        _raise_alert(_NOT_COPIED, _("The downtime pack cannot be copied"), Alert.Severity.WARNING, at)
         return
     _row().update(copied_at=at)
     alerts.resolve(_NOT_COPIED, at=at)
 
 
-def _tell(key: str, title: Text, severity: str, at: dt.datetime) -> None:
+def _raise_alert(key: str, title: Text, severity: str, at: dt.datetime) -> None:
     alerts.raise_alert(
         kind="downtime_pack",
         severity=severity,

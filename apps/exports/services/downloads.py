@@ -97,7 +97,7 @@ def use(*, secret: str, at: datetime, request_id: str, ip: str | None) -> Downlo
         export = row.export
         if not is_usable or export.state != Export.State.READY or not export_files.file_path(export).exists():
             raise LinkGone
-        creator = authentication.as_it_stands(row.made_for, at=at, request_id=request_id, ip=ip)
+        creator = authentication.current_principal_of(row.made_for, at=at, request_id=request_id, ip=ip)
         if (
             creator is None
             or not creator.has_scope(Scope.EXPORTS_CREATE)

@@ -59,7 +59,7 @@ def add(*, credential_id: UUID, data: bytes, size: int, by: Principal, at: datet
 
 
 @transaction.atomic
-def given_out(*, document_id: UUID, by: Principal) -> Document:
+def read_content(*, document_id: UUID, by: Principal) -> Document:
     """Return a scan with its content, and record the access in the audit trail.
 
     Raises:

@@ -256,7 +256,7 @@ def test_scans_change_keys_with_everything_else(credential: Credential, settings
     document, seen = _kept(credential), []
     settings.ENCRYPTION_KEYS = ["new:" + "A" * 43 + "=", *settings.ENCRYPTION_KEYS]
 
-    reencryption.reencrypt(by=system(), rows_at_once=200, tell=lambda progress: seen.append(progress.column))
+    reencryption.reencrypt(by=system(), rows_at_once=200, report=lambda progress: seen.append(progress.column))
 
     row = Document.objects.get(pk=document.pk)
     assert bytes(row.content_encrypted or b"").startswith(b"new:")
@@ -273,7 +273,7 @@ def test_large_rows_are_reencrypted_in_small_batches(credential: Credential, set
     reencryption.reencrypt(
         by=system(),
         rows_at_once=200,
-        tell=lambda progress: seen.append(progress.seen) if progress.column == "fleet_document.content" else None,
+        report=lambda progress: seen.append(progress.seen) if progress.column == "fleet_document.content" else None,
     )
 
     assert seen == [Document.REENCRYPTED_AT_ONCE, 5]

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["batch"] < 1:
             raise CommandError("--batch has to be 1 or more.")
-        done = reencryption.reencrypt(by=system("reencrypt"), rows_at_once=options["batch"], tell=self._tell)
+        done = reencryption.reencrypt(by=system("reencrypt"), rows_at_once=options["batch"], report=self._report)
         for column in done:
             self.stdout.write(f"{column.column}: {column.seen} rows, {column.reencrypted} re-encrypted")
         unreadable = [f"{column.column} of {key}" for column in done for key in column.unreadable]
@@ -30,5 +30,5 @@ class Command(BaseCommand):
                 "Some values were encrypted under a key that is not in ENCRYPTION_KEYS, or were altered."
             )
 
-    def _tell(self, progress: reencryption.ReencryptionProgress) -> None:
+    def _report(self, progress: reencryption.ReencryptionProgress) -> None:
         self.stderr.write(f"\r{progress.column}: {progress.seen}", ending="")
