@@ -4,7 +4,7 @@ import { announce, toast } from "./toast.js";
 
 const board = document.getElementById("board");
 const timeline = document.getElementById("timeline");
-const lanes = document.getElementById("lanes");
+const driverRows = document.getElementById("driver-rows");
 const queue = document.getElementById("queue");
 const panel = document.getElementById("panel");
 const dialog = document.getElementById("board-dialog");
@@ -20,35 +20,35 @@ const versionOf = (id) => {
   return shown?.dataset.version ?? shown?.closest("[data-version]")?.dataset.version;
 };
 const addressOf = (id, act = "") => `${board.dataset.rides}${id}/${act}`;
-const barsOf = (lane) => [...lane.querySelectorAll(".bar")].sort((a, b) => startOf(a) - startOf(b));
+const barsOf = (driverRow) => [...driverRow.querySelectorAll(".bar")].sort((a, b) => startOf(a) - startOf(b));
 const startOf = (bar) => Number(getComputedStyle(bar).getPropertyValue("--s"));
 
 // --- One tab stop for all bars ------------------------------------------------------------------
 const settle = () => {
-  if (!lanes) return;
-  const bars = [...lanes.querySelectorAll(".bar")];
+  if (!driverRows) return;
+  const bars = [...driverRows.querySelectorAll(".bar")];
   const here = bars.find((bar) => bar.dataset.stop) ?? bars.find((bar) => bar === document.activeElement) ?? bars[0];
   bars.forEach((bar) => (bar.tabIndex = bar === here ? 0 : -1));
 };
 const enter = (bar) => {
   if (!bar) return;
-  lanes.querySelectorAll(".bar[data-stop]").forEach((one) => delete one.dataset.stop);
+  driverRows.querySelectorAll(".bar[data-stop]").forEach((one) => delete one.dataset.stop);
   bar.dataset.stop = "true";
   settle();
   bar.focus();
   bar.scrollIntoView({ block: "nearest", inline: "nearest" });
 };
 
-const nearest = (lane, at) =>
-  barsOf(lane).reduce((best, bar) => (!best || Math.abs(startOf(bar) - at) < Math.abs(startOf(best) - at) ? bar : best), null);
+const nearest = (driverRow, at) =>
+  barsOf(driverRow).reduce((best, bar) => (!best || Math.abs(startOf(bar) - at) < Math.abs(startOf(best) - at) ? bar : best), null);
 
 const walk = (event, bar) => {
-  const lane = bar.closest(".lane");
-  const bars = barsOf(lane);
+  const driverRow = bar.closest(".driver-row");
+  const bars = barsOf(driverRow);
   const at = bars.indexOf(bar);
-  const ahead = getComputedStyle(lanes).direction === "rtl" ? -1 : 1;
+  const ahead = getComputedStyle(driverRows).direction === "rtl" ? -1 : 1;
   const next = (step) => {
-    let other = lane;
+    let other = driverRow;
     do other = step > 0 ? other.nextElementSibling : other.previousElementSibling;
     while (other && !other.querySelector(".bar"));
     return other && nearest(other, startOf(bar));
@@ -144,8 +144,8 @@ document.addEventListener("carelane:done", async (event) => {
   const { message, ride, driver, undo } = event.detail;
   if (dialog.open) dialog.close();
   chosen.clear();
-  if (!lanes) return location.reload();
-  await refresh({ rides: ride ? [ride] : [], drivers: [...(driver ? [driver] : []), ...laneOfRide(ride)] });
+  if (!driverRows) return location.reload();
+  await refresh({ rides: ride ? [ride] : [], drivers: [...(driver ? [driver] : []), ...driverOfRide(ride)] });
   showChosen();
   focusRide(ride);
   toast(message, {
@@ -261,7 +261,7 @@ dialog.addEventListener("keydown", (event) => {
 let dragged = null;
 // What is pressed can be dragged: a mark on each of 1,500 bars would cost every load.
 document.addEventListener("pointerdown", (event) => {
-  const taken = event.target.closest(".ride-card, .lane .bar");
+  const taken = event.target.closest(".ride-card, .driver-row .bar");
   if (taken) taken.draggable = true;
 });
 document.addEventListener("dragstart", (event) => {
@@ -276,7 +276,7 @@ document.addEventListener("dragend", () => {
   dragged = null;
   swapHeld();
 });
-const targetOf = (event) => dragged && event.target.closest?.(".lane, .queue");
+const targetOf = (event) => dragged && event.target.closest?.(".driver-row, .queue");
 document.addEventListener("dragover", (event) => {
   const target = targetOf(event);
   document.querySelectorAll(".drop").forEach((one) => one !== target && one.classList.remove("drop"));
@@ -290,16 +290,16 @@ document.addEventListener("drop", (event) => {
   if (!target || !id) return;
   event.preventDefault();
   returnTo = id;
-  const from = laneOfRide(id)[0];
-  if (target.classList.contains("lane")) {
+  const from = driverOfRide(id)[0];
+  if (target.classList.contains("driver-row")) {
     if (target.dataset.driver !== from) assign(id, target.dataset.driver);
   } else if (from) openDialog(addressOf(id, "unassign/"), id);
 });
 
 // --- What changes -----------------------------------------------------------------------------------
-const laneOfRide = (id) => {
-  const lane = id && shownRide(id)?.closest(".lane");
-  return lane ? [lane.dataset.driver] : [];
+const driverOfRide = (id) => {
+  const driverRow = id && shownRide(id)?.closest(".driver-row");
+  return driverRow ? [driverRow.dataset.driver] : [];
 };
 const WHOLE = { rides: [], drivers: [] }; // names nothing, and so asks for everything
 let held = null; // what changed during a drag, and waits for its end
@@ -319,7 +319,7 @@ const refresh = async (names) => {
     held = held ? joined(held, { rides, drivers }) : { rides, drivers };
     return;
   }
-  if (!lanes) return; // the list and the map ask for themselves (live.js)
+  if (!driverRows) return; // the list and the map ask for themselves (live.js)
   const asked = new URL(board.dataset.changes, location.href);
   const here = new URL(location.href);
   for (const name of ["day", "show", "zone", "facility", "provider"]) if (here.searchParams.get(name)) asked.searchParams.set(name, here.searchParams.get(name));
@@ -344,23 +344,23 @@ const swapHeld = () => {
 const swap = (changed) => {
   const focused = rideOf(document.activeElement);
   const offset = timeline.scrollTop;
-  const news = changed.getElementById("lanes");
-  if (news.hasAttribute("data-whole")) {
-    const there = new Set([...news.children].map((lane) => lane.id));
-    [...lanes.children].forEach((lane) => there.has(lane.id) || lane.remove());
+  const news = changed.getElementById("driver-rows");
+  if (news.hasAttribute("data-full")) {
+    const there = new Set([...news.children].map((driverRow) => driverRow.id));
+    [...driverRows.children].forEach((driverRow) => there.has(driverRow.id) || driverRow.remove());
   }
-  for (const id of news.dataset.gone.split(" ").filter(Boolean)) document.getElementById(`lane-${id}`)?.remove();
-  for (const lane of [...news.children]) {
-    const present = document.getElementById(lane.id);
-    if (!present) lanes.append(lane);
-    else if (present.outerHTML !== lane.outerHTML) present.replaceWith(lane);
+  for (const id of news.dataset.removed.split(" ").filter(Boolean)) document.getElementById(`driver-row-${id}`)?.remove();
+  for (const driverRow of [...news.children]) {
+    const present = document.getElementById(driverRow.id);
+    if (!present) driverRows.append(driverRow);
+    else if (present.outerHTML !== driverRow.outerHTML) present.replaceWith(driverRow);
   }
   const cards = changed.getElementById("queue");
   queue.replaceChildren(...cards.childNodes);
   const counters = changed.getElementById("counters");
   document.getElementById("counters").replaceChildren(...counters.childNodes);
   const late = document.querySelector("[data-counter=late] strong");
-  const driven = [...lanes.children].reduce((sum, lane) => sum + Number(lane.dataset.late), 0);
+  const driven = [...driverRows.children].reduce((sum, driverRow) => sum + Number(driverRow.dataset.late), 0);
   const sum = driven + Number(counters.dataset.lateWaiting);
   late.textContent = sum;
   late.parentElement.classList.toggle("bad", sum > 0);
@@ -375,7 +375,7 @@ document.addEventListener("carelane:changes", (event) => {
   if (resync) return refresh(WHOLE);
   const of = (subject) => [...new Set(changes.filter((one) => one.subject === subject).map((one) => one.id))];
   const rides = of("ride");
-  const drivers = [...of("driver"), ...rides.flatMap(laneOfRide)];
+  const drivers = [...of("driver"), ...rides.flatMap(driverOfRide)];
   if (rides.length || drivers.length) refresh({ rides, drivers: [...new Set(drivers)] });
 });
 

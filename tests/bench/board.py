@@ -160,7 +160,7 @@ def _changes(browser: Browser, first: str, second: str, signed_in: str, day: See
                 by=system(),
                 at=dt.datetime.now(tz=dt.UTC),
             )
-            page.wait_for_selector(f"#lane-{driver.pk} #ride-{ride.pk}", state="attached")
+            page.wait_for_selector(f"#driver-row-{driver.pk} #ride-{ride.pk}", state="attached")
             arrivals.append((time.perf_counter() - began) * 1000)
     arrivals.sort()
     p95, median = arrivals[int(len(arrivals) * 0.95) - 1], statistics.median(arrivals)

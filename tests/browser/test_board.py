@@ -95,7 +95,7 @@ def test_b4_keys_assign_and_the_focus_stays_on_the_ride(page: Page, day: SeededD
 
     assert _driver_of(ride) is not None
     expect(page.locator(f"#ride-{ride.pk}")).to_be_focused()
-    assert page.locator(f".lane #ride-{ride.pk}").count() == 1
+    assert page.locator(f".driver-row #ride-{ride.pk}").count() == 1
 
 
 def test_b3_card_dragged_to_a_driver_is_assigned_and_undone(page: Page, day: SeededDay) -> None:
@@ -103,17 +103,17 @@ def test_b3_card_dragged_to_a_driver_is_assigned_and_undone(page: Page, day: See
     waiting = page.locator("[data-counter=waiting] strong")
     before = int(waiting.inner_text())
 
-    _drop(page, ride, f"#lane-{driver.pk}")
+    _drop(page, ride, f"#driver-row-{driver.pk}")
     _assigned(page)
 
     assert _driver_of(ride) == driver.pk
-    expect(page.locator(f"#lane-{driver.pk} .bar#ride-{ride.pk}")).to_have_count(1)
+    expect(page.locator(f"#driver-row-{driver.pk} .bar#ride-{ride.pk}")).to_have_count(1)
     expect(waiting).to_have_text(str(before - 1))
     page.locator(".toast-action").focus()  # it stays as long as it has the focus
     assert faults(page) == []
     page.keyboard.press("Enter")
     expect(waiting).to_have_text(str(before))
-    expect(page.locator(f"#lane-{driver.pk} .bar")).to_have_count(0)
+    expect(page.locator(f"#driver-row-{driver.pk} .bar")).to_have_count(0)
     assert _driver_of(ride) is None
 
 
@@ -121,7 +121,7 @@ def test_b5_a_stale_copy_is_told_and_overwrites_nothing(page: Page, day: SeededD
     ride = day.waiting[0]
     Ride.objects.filter(pk=ride.pk).update(version=5)
 
-    _drop(page, ride, f"#lane-{day.drivers[0].pk}")
+    _drop(page, ride, f"#driver-row-{day.drivers[0].pk}")
 
     expect(page.locator(".toast.error")).to_contain_text("Someone else changed this ride")
     assert faults(page) == []
@@ -132,7 +132,7 @@ def test_b6_stretcher_ride_is_refused_by_a_van_without_room(page: Page, day: See
     ride = day.waiting[0]
     Ride.objects.filter(pk=ride.pk).update(spaces_ambulatory=0, spaces_stretcher=1)
 
-    _drop(page, ride, f"#lane-{day.drivers[0].pk}")
+    _drop(page, ride, f"#driver-row-{day.drivers[0].pk}")
 
     refusal = page.locator("dialog[open] .error-summary")
     expect(refusal).to_contain_text("The vehicle cannot be arranged for 1 stretcher.")
@@ -141,10 +141,10 @@ def test_b6_stretcher_ride_is_refused_by_a_van_without_room(page: Page, day: See
 
 
 def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: SeededDay) -> None:
-    bar = page.locator(".lane .bar").nth(700)
+    bar = page.locator(".driver-row .bar").nth(700)
     bar.focus()
-    lane = str(page.locator(".lane", has=page.locator(":focus")).get_attribute("data-driver"))
-    changed = Ride.objects.filter(driver_id=lane).latest("pickup_at")
+    driver_id = str(page.locator(".driver-row", has=page.locator(":focus")).get_attribute("data-driver"))
+    changed = Ride.objects.filter(driver_id=driver_id).latest("pickup_at")
     Ride.objects.filter(pk=changed.pk).update(version=9)
     focused, scrolled = _focused(page), page.evaluate("() => document.getElementById('timeline').scrollTop")
     assert scrolled > 0
@@ -163,9 +163,9 @@ def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: SeededD
 def test_b7_drag_survives_changes_of_others(page: Page, day: SeededDay) -> None:
     """The queue is replaced when the drag ends: the card stays the same element while it is dragged."""
     ride, other, driver = day.waiting[0], day.waiting[1], day.drivers[0]
-    card, lane = page.locator(f"#ride-{ride.pk}"), page.locator(f"#lane-{driver.pk}")
-    lane.scroll_into_view_if_needed()
-    here, there = card.bounding_box(), lane.bounding_box()
+    card, driver_row = page.locator(f"#ride-{ride.pk}"), page.locator(f"#driver-row-{driver.pk}")
+    driver_row.scroll_into_view_if_needed()
+    here, there = card.bounding_box(), driver_row.bounding_box()
     assert here is not None
     assert there is not None
     page.evaluate("(id) => { window.taken = document.getElementById(`ride-${id}`); }", str(ride.pk))
@@ -220,7 +220,7 @@ def test_b7_many_changes_during_a_drag_are_fetched_as_a_whole(page: Page, day: S
 
 def test_b3_undo_overwrites_no_later_change(page: Page, day: SeededDay) -> None:
     ride, driver = day.waiting[0], day.drivers[0]
-    _drop(page, ride, f"#lane-{driver.pk}")
+    _drop(page, ride, f"#driver-row-{driver.pk}")
     _assigned(page)
     Ride.objects.filter(pk=ride.pk).update(version=9)
 
@@ -231,14 +231,14 @@ def test_b3_undo_overwrites_no_later_change(page: Page, day: SeededDay) -> None:
 
 
 def test_b8_arrow_keys_visit_the_rides_of_a_driver_by_time(page: Page, day: SeededDay) -> None:
-    lane = page.locator(".lane").first
+    driver_row = page.locator(".driver-row").first
     expected = [
         str(pk)
-        for pk in Ride.objects.filter(driver_id=str(lane.get_attribute("data-driver")))
+        for pk in Ride.objects.filter(driver_id=str(driver_row.get_attribute("data-driver")))
         .order_by("pickup_at", "pk")
         .values_list("pk", flat=True)
     ]
-    lane.locator(".bar").first.focus()
+    driver_row.locator(".bar").first.focus()
     page.keyboard.press("Home")
 
     visited = [_focused(page)]
@@ -249,7 +249,7 @@ def test_b8_arrow_keys_visit_the_rides_of_a_driver_by_time(page: Page, day: Seed
 
     assert visited == [f"ride-{pk}" for pk in expected]
     page.keyboard.press("ArrowDown")
-    assert page.locator(".lane").nth(1).locator(":focus").count() == 1
+    assert page.locator(".driver-row").nth(1).locator(":focus").count() == 1
 
 
 def test_the_panel_and_a_selection_are_sound_in_every_state(page: Page, day: SeededDay) -> None:
@@ -311,13 +311,13 @@ def test_w1_released_will_call_shows_elsewhere_within_a_second(
     assert statistics.median(took) < 1, took
 
 
-def test_b11_without_script_lanes_are_read_and_rides_assigned(desk: Inspector, day: SeededDay) -> None:
+def test_b11_without_script_rows_are_read_and_rides_assigned(desk: Inspector, day: SeededDay) -> None:
     ride = day.waiting[0]
     with desk.context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(f"{desk.url}{BOARD}?day={day.date}")
-        assert page.locator(".lane").count() == len(day.drivers)
-        assert page.locator(".lane .bar").count() == 1500 - len(day.waiting) - len(day.will_calls)
+        assert page.locator(".driver-row").count() == len(day.drivers)
+        assert page.locator(".driver-row .bar").count() == 1500 - len(day.waiting) - len(day.will_calls)
         page.locator(f"a[href='{BOARD}rides/{ride.pk}/assign/']").click()
         page.locator("input[name=driver_id]").first.check()
         page.get_by_role("button", name="Assign", exact=True).click()

@@ -100,7 +100,7 @@ def test_b12_days_of_clock_changes_are_drawn_in_full_length(
         assert _left(bars[1]) - _left(bars[0]) == pytest.approx(an_hour, abs=1)
         assert _left(bars[0]) == pytest.approx(places[21] + an_hour / 2, abs=1)
         assert page.evaluate("() => document.documentElement.scrollHeight - innerHeight") <= 0, "its parts scroll"
-        for part in (".hours", ".lane .track"):
+        for part in (".hours", ".driver-row .track"):
             assert _ends(page, part) == pytest.approx(places[-1] + an_hour, abs=1), part
     assert found == [], "\n".join(found)
 

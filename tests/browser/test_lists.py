@@ -184,14 +184,14 @@ def test_board_of_several_regions_is_narrowed_down_and_stays_so(inspector_of: In
     with inspector.context() as context:
         page = context.new_page()
         page.goto(inspector.url + BOARD)
-        expect(page.locator(".lane")).to_have_count(2)
+        expect(page.locator(".driver-row")).to_have_count(2)
         _wait_until_live(page)
         page.get_by_title("Filter").click()
         found += faults(page)
         page.get_by_label("Facility").select_option("Ours")
         page.locator(".board-part").get_by_role("button", name="Show").click()
         page.wait_for_url(f"**/?facility={ours.pk}*")
-        expect(page.locator(".lane")).to_have_count(1)
+        expect(page.locator(".driver-row")).to_have_count(1)
         expect(page.locator("[data-counter=waiting] strong")).to_have_text("1")
         found += faults(page)
 
@@ -209,7 +209,7 @@ def test_board_of_several_regions_is_narrowed_down_and_stays_so(inspector_of: In
                 severity=ExceptionSeverity.CRITICAL,
             )
         expect(page.locator(".bar.severe")).to_have_count(1)
-        expect(page.locator(".lane")).to_have_count(1)
+        expect(page.locator(".driver-row")).to_have_count(1)
         expect(page.locator("[data-counter=waiting] strong")).to_have_text("1")
 
         page.keyboard.press("]")
@@ -218,12 +218,12 @@ def test_board_of_several_regions_is_narrowed_down_and_stays_so(inspector_of: In
         page.wait_for_url(f"**view=list&facility={ours.pk}")
         found += faults(page)
         page.goto(f"{inspector.url}{BOARD}?zone=America/Denver")
-        expect(page.locator(".lane")).to_have_count(1)
+        expect(page.locator(".driver-row")).to_have_count(1)
         _wait_until_live(page)
         page.set_viewport_size({"width": 390, "height": 800})
         page.get_by_title("Filter").click()
         found += faults(page)
         page.get_by_role("link", name="Time zone: America/Denver").click()
-        expect(page.locator(".lane")).to_have_count(2)
+        expect(page.locator(".driver-row")).to_have_count(2)
 
     assert found == [], "\n".join(found)

@@ -71,7 +71,7 @@ def test_p16_wall_screen_shows_initials_in_every_part_that_comes(
             by=system(),
             at=dt.datetime.now(dt.UTC),
         )
-        expect(page.locator(f".lane #ride-{ride.pk}")).to_have_count(1, timeout=30_000)
+        expect(page.locator(f".driver-row #ride-{ride.pk}")).to_have_count(1, timeout=30_000)
         expect(page.locator(f"#ride-{ride.pk}")).to_contain_text(INITIALS)
         texts.append(page.content())
 

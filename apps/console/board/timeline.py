@@ -80,7 +80,7 @@ class Reader:
 
 
 def render_driver_row(driver_row: DriverRow, axis: Axis, reader: Reader) -> SafeString:
-    """Return a driver's row as HTML; its id is `lane-<driver>`, and the ids of its bars are `ride-<ride>`."""
+    """Return a driver's row as HTML; its id is `driver-row-<driver>`, and the ids of its bars are `ride-<ride>`."""
     errands = [board_ride.errand for board_ride in driver_row.rides]
     placed = [min(row, MOST_ROWS - 1) for row in row_layout.rows(errands)]
     late = sum(1 for board_ride in driver_row.rides if board_ride.late and not board_ride.is_context)
@@ -95,7 +95,7 @@ def render_driver_row(driver_row: DriverRow, axis: Axis, reader: Reader) -> Safe
     driver_id = driver_row.driver.pk
     label = _driver_label(driver_row, axis, reader)
     html = (
-        f'<li class="lane h{height}" id="lane-{driver_id}" data-driver="{driver_id}" data-late="{late}">'
+        f'<li class="driver-row h{height}" id="driver-row-{driver_id}" data-driver="{driver_id}" data-late="{late}">'
         f'<div class="who">{label}</div><div class="track">{"".join(track)}</div></li>'
     )
     return mark_safe(html)  # noqa: S308  # consists of ids, CSS classes and escaped texts

@@ -163,10 +163,10 @@ def test_changes_return_changed_rows_and_removed_rides(desk: Client) -> None:
     page = desk.get(f"{CHANGES}?ride={ride.pk}&driver={gone.pk}&driver=none")
 
     body = page.content.decode()
-    assert f'id="lane-{ride.driver_id}"' in body
-    assert f'id="lane-{other.driver_id}"' not in body
-    assert f'data-gone="{gone.pk}"' in body
-    assert "data-whole" not in body
+    assert f'id="driver-row-{ride.driver_id}"' in body
+    assert f'id="driver-row-{other.driver_id}"' not in body
+    assert f'data-removed="{gone.pk}"' in body
+    assert "data-full" not in body
 
 
 def test_changes_without_names_or_with_too_many_are_everything(desk: Client) -> None:
@@ -176,8 +176,8 @@ def test_changes_without_names_or_with_too_many_are_everything(desk: Client) -> 
     many = desk.get(CHANGES + "?" + "&".join(f"ride={uuid7()}" for _ in range(61))).content.decode()
 
     for body in (whole, many):
-        assert "data-whole" in body
-        assert f'id="lane-{ride.driver_id}"' in body
+        assert "data-full" in body
+        assert f'id="driver-row-{ride.driver_id}"' in body
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -268,11 +268,11 @@ def test_rows_draw_off_duty_leave_travel_and_delay(desk: Client) -> None:
     assert "<b>+15</b> Canarywell" in row
     assert "predicted 15 minutes late" in row
     assert 'data-late="1"' in row
-    assert f'id="lane-{night.driver_id}"' in idle
+    assert f'id="driver-row-{night.driver_id}"' in idle
     assert re.findall(r'class="off (s\d+ w\d+)"', idle) == ["s360 w1080"]
 
 
-def test_a_break_is_said_in_the_lane(desk: Client) -> None:
+def test_a_break_is_said_in_the_driver_row(desk: Client) -> None:
     ride = _driven()
 
     begun = desk.post(f"{BOARD}drivers/{ride.driver_id}/break/", {"on_break": "on"}, follow=True)

@@ -136,7 +136,7 @@ def test_changes_are_narrowed_as_the_page_is(desk: Client) -> None:
     page = desk.get(f"{BOARD}changes/?facility={mine.facility_id}&ride={mine.pk}&ride={foreign.pk}")
 
     assert page.context["removed_ids"] == [str(foreign.driver_id)]
-    assert f'id="lane-{mine.driver_id}"' in page.content.decode()
+    assert f'id="driver-row-{mine.driver_id}"' in page.content.decode()
 
 
 def test_late_rides_of_elsewhere_are_not_counted(desk: Client) -> None:
