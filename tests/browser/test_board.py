@@ -304,7 +304,7 @@ def test_w1_released_will_call_shows_elsewhere_within_a_second(
             pressed = time.perf_counter()
             other.locator(f"#queue #ride-{ride.pk}", has_text="Ready").wait_for(timeout=30_000)
             took.append(time.perf_counter() - pressed)
-            expect(page.locator(".toast").last).to_contain_text("The rider is ready")
+            expect(page.locator(".toast").last).to_contain_text("The rider is marked ready")
 
     assert len(took) >= 3
     assert all(Ride.objects.filter(pk__in=[ride.pk for ride in day.will_calls]).values_list("ready_at", flat=True))

@@ -280,7 +280,7 @@ def test_k2_new_rider_is_typed_and_a_namesake_shown(desk: Inspector, hospital: F
         expect(page.locator(".error-summary")).to_be_focused()
         expect(page.get_by_text("Is it one of these?")).to_be_visible()
         found = faults(page)
-        page.get_by_label("It is somebody else").check()
+        page.get_by_label("This is a different person").check()
         page.locator("#id_clock").press("Enter")
         expect(page.get_by_role("status").first).to_contain_text("The ride is booked.")
 

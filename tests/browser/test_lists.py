@@ -49,7 +49,7 @@ def _open(severity: ExceptionSeverity, minutes: int) -> None:
 
 
 def _ages(page: Page) -> list[str]:
-    return page.locator("#exceptions tbody td[data-label='Stands for']").all_inner_texts()
+    return page.locator("#exceptions tbody td[data-label='Open for']").all_inner_texts()
 
 
 @pytest.mark.parametrize("has_script", [True, False])
@@ -65,7 +65,7 @@ def test_heads_of_columns_sort_with_and_without_script(inspector_of: InspectorOf
 
         page.get_by_role("link", name="Open for").click()
         page.wait_for_url("**/?sort=-age")
-        expect(page.locator("th[aria-sort=descending]")).to_have_text("Stands for ↓")
+        expect(page.locator("th[aria-sort=descending]")).to_have_text("Open for ↓")
         assert [age.split(" ")[0] for age in _ages(page)] == ["50", "5"]
         page.get_by_role("link", name="Open for").press("Enter")
         page.wait_for_url("**/?sort=age")
