@@ -26,8 +26,8 @@ class DriverFields:
 
     def __init__(self, form: forms.Form, *, current_ids: Sequence[UUID], by: Principal) -> None:
         self._form = form
-        is_offered = Q(activation=Activation.ACTIVE) | Q(pk__in=current_ids)
-        drivers = Driver.objects.visible_to(by).filter(is_offered).select_related("default_vehicle")
+        is_selectable = Q(activation=Activation.ACTIVE) | Q(pk__in=current_ids)
+        drivers = Driver.objects.visible_to(by).filter(is_selectable).select_related("default_vehicle")
         names = {str(driver.pk): driver_name(driver, by) for driver in drivers}
         names |= {str(pk): str(OUT_OF_REACH) for pk in current_ids if str(pk) not in names}
         choices = [("", _("Nobody")), *sorted(names.items(), key=lambda choice: choice[1].lower())]
@@ -45,10 +45,10 @@ class DriverFields:
         """Add an error for a driver that is selected twice."""
         seen: set[Any] = set()
         for name in self._names:
-            chosen = self._form.cleaned_data.get(name)
-            if chosen and chosen in seen:
+            selected = self._form.cleaned_data.get(name)
+            if selected and selected in seen:
                 self._form.add_error(name, _("This driver is chosen above."))
-            seen.add(chosen)
+            seen.add(selected)
 
     def wires(self) -> dict[str, str]:
         return {"preferredDriverIds": self._names[0]}
@@ -70,5 +70,5 @@ class DriverFields:
     def summary(self) -> str:
         """The names of the selected drivers."""
         names = dict(self.fields[0].field.choices)  # type: ignore[attr-defined]  # a ChoiceField
-        chosen = (field.value() for field in self.fields)
-        return ", ".join(str(names[pk]) for pk in chosen if pk and pk in names)
+        selected = (field.value() for field in self.fields)
+        return ", ".join(str(names[pk]) for pk in selected if pk and pk in names)

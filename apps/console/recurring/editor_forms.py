@@ -96,19 +96,24 @@ class OrderChange(SeriesForm):
         help_text=_("Without it they stay as they are, and you are told which."),
     )
 
-    def __init__(self, *args: Any, order: StandingOrder, shown: TermsDraft, **kwargs: Any) -> None:
-        self._order, self._shown = order, shown
+    def __init__(self, *args: Any, order: StandingOrder, current_terms: TermsDraft, **kwargs: Any) -> None:
+        self._order, self._current_terms = order, current_terms
         super().__init__(
-            *args, rider=order.rider, shown=shown, drivers=order.preferred_driver_ids, payer_id=order.payer_id, **kwargs
+            *args,
+            rider=order.rider,
+            current_terms=current_terms,
+            drivers=order.preferred_driver_ids,
+            payer_id=order.payer_id,
+            **kwargs,
         )
         if not self.sees.dispatcher_notes:
             del self.fields["dispatcher_notes"]
 
-    def facilities(self, shown: TermsDraft | None) -> PlaceChoices:
+    def facilities(self, current_terms: TermsDraft | None) -> PlaceChoices:
         """Offer the facility, unless it is the current drop-off."""
         facility = organizations.place_of(self._order.facility)
         plain = stops.at_facility(stops.normal({"facilityId": facility["facilityId"]}), facility)
-        return {} if stops.normal(self._shown.dropoff) == plain else super().facilities(shown)
+        return {} if stops.normal(self._current_terms.dropoff) == plain else super().facilities(current_terms)
 
     def clean(self) -> dict[str, Any]:
         values = super().clean()
@@ -119,13 +124,13 @@ class OrderChange(SeriesForm):
     def changes(self) -> dict[str, Any]:
         """Return arguments of `edit_order.change`: only fields that differ from those shown."""
         values, terms = self.cleaned_data, self.terms()
-        changed = {name: value for name, value in terms.items() if getattr(self._shown, name) != value}
+        changed = {name: value for name, value in terms.items() if getattr(self._current_terms, name) != value}
         patches = {"accommodation": self.needs.patch(), "companions": self.companions.patch()}
         for name, place in self.places.items():
             stop = place.stop()
             if stop is None:
                 patches[name] = place.patch()
-            elif stop != getattr(self._shown, name):
+            elif stop != getattr(self._current_terms, name):
                 changed[name] = stop
         return {
             "columns": {name: value for name, value in self.columns().items() if getattr(self._order, name) != value},
@@ -146,12 +151,12 @@ class OrderChange(SeriesForm):
             super().refuse(error)
 
 
-def initial_of(order: StandingOrder, shown: TermsDraft) -> dict[str, Any]:
+def initial_of(order: StandingOrder, terms: TermsDraft) -> dict[str, Any]:
     """Return the initial data of the form of an order."""
     return {
         "version": order.version,
-        "days": list(shown.days_of_week),
-        **{name: getattr(shown, name) for name in TERMS_FIELDS},
+        "days": list(terms.days_of_week),
+        **{name: getattr(terms, name) for name in TERMS_FIELDS},
         "end_date": order.end_date,
         "vehicle_type": order.vehicle_type_requested,
         "payer": str(order.payer_id or ""),

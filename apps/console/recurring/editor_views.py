@@ -70,11 +70,11 @@ def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
     today = timing.local_day(now, order.timezone)
     rows = list(Terms.objects.filter(standing_order=order).order_by("from_date"))
     begun = [row for row in rows if row.from_date <= today]
-    shown = edit_order.draft_of(begun[-1] if begun else rows[0])
+    current_terms = edit_order.draft_of(begun[-1] if begun else rows[0])
     if request.method != "POST":
-        form = OrderChange(initial=initial_of(order, shown), order=order, shown=shown, by=by)
+        form = OrderChange(initial=initial_of(order, current_terms), order=order, current_terms=current_terms, by=by)
         return _editor(request, form, order.rider, by, order=order)
-    form = OrderChange(request.POST, order=order, shown=shown, by=by)
+    form = OrderChange(request.POST, order=order, current_terms=current_terms, by=by)
     if form.is_valid():
         try:
             changed = edit_order.change(order_id=order_id, **form.changes(), by=by, at=now)

@@ -71,8 +71,8 @@ def _page(request: HttpRequest, facility: Facility, order: StandingOrder | None)
     live = CalendarLink.objects.visible_to(by).live().filter(facility=facility).order_by("-created_at", "-pk")
     rows = list(live.filter(standing_order=order) if order else live)
     names = accounts.names_of(row.created_by for row in rows)
-    shown = [(row, names.get(row.created_by, row.created_by)) for row in rows]
-    context = {"facility": facility, "order": order, "form": form, "rows": shown}
+    named_rows = [(row, names.get(row.created_by, row.created_by)) for row in rows]
+    context = {"facility": facility, "order": order, "form": form, "rows": named_rows}
     return render(request, "recurring/links.html", context)
 
 

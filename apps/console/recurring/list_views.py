@@ -63,11 +63,11 @@ class OrderFilter(ListFilter):
 def orders(request: HttpRequest) -> HttpResponse:
     """List the orders of a facility, or the facilities if none is selected.  The number of queries is constant."""
     by, now = principal_of(request), timezone.now()
-    read = filters(by)
-    form = cast(OrderFilter, read(request.GET))
-    shown = arranged(request, LIST, form.parameters())  # unknown facilities and statuses are ignored
-    context: dict[str, Any] = {"form": form, "shown": shown, "may_change": by.has_scope(Scope.SCHEDULES_WRITE)}
-    context |= views_of(request, shown, read)
+    form_for = filters(by)
+    form = cast(OrderFilter, form_for(request.GET))
+    list_state = arranged(request, LIST, form.parameters())  # unknown facilities and statuses are ignored
+    context: dict[str, Any] = {"form": form, "shown": list_state, "may_change": by.has_scope(Scope.SCHEDULES_WRITE)}
+    context |= views_of(request, list_state, form_for)
     facility_id = uuid_or_none(form.cleaned_data.get("facility"))
     if facility_id is None:
         return render(

@@ -58,7 +58,7 @@ class Month:
         return capfirst(date_format(self.first, pgettext("format of a month", "F Y")))
 
 
-def chosen(text: str, today: date) -> date:
+def parse_month(text: str, today: date) -> date:
     """Return the first day of a month such as `2026-11`; of the current one if it is invalid or too far away."""
     match = _MONTH.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12 or int(match[1]) < 1:
@@ -73,10 +73,10 @@ def last_of(first: date) -> date:
 
 def month(first: date, views: Iterable[OccurrenceView], *, zone: str, today: date) -> Month:
     """Build a month; `views` include a week on each side."""
-    here: dict[date, list[OccurrenceView]] = defaultdict(list)
+    by_service_date: dict[date, list[OccurrenceView]] = defaultdict(list)
     moved_away: dict[date, list[OccurrenceView]] = defaultdict(list)
     for view in views:
-        here[view.service_date].append(view)
+        by_service_date[view.service_date].append(view)
         if view.service_date != view.pattern_date:
             moved_away[view.pattern_date].append(view)
     last = last_of(first)
@@ -85,7 +85,7 @@ def month(first: date, views: Iterable[OccurrenceView], *, zone: str, today: dat
     days: list[CalendarDay | None] = [None] * offset
     for number in range(last.day):
         day = first + number * _DAY
-        days.append(_day(day, here[day], moved_away[day], zone, today))
+        days.append(_day(day, by_service_date[day], moved_away[day], zone, today))
     days += [None] * (-len(days) % 7)
     order = [(begins + 6 + position) % 7 for position in range(7)]  # Monday 0
     return Month(
@@ -103,10 +103,10 @@ def span(first: date) -> tuple[date, date]:
     return first - FARTHEST_MOVE, last_of(first) + FARTHEST_MOVE
 
 
-def name_of(day: date, here: Iterable[OccurrenceView], moved_away: Iterable[OccurrenceView]) -> str:
+def name_of(day: date, views: Iterable[OccurrenceView], moved_away: Iterable[OccurrenceView]) -> str:
     """Describe a day for screen readers, with its occurrences and those that were moved away."""
     parts = []
-    for view in here:
+    for view in views:
         status = _(" and ").join(str(badge.text) for badge in labels.badges_of(view))
         parts.append(f"{labels.change_of(view)}, {status}")
         if view.moved_by_clock_change:
@@ -116,13 +116,13 @@ def name_of(day: date, here: Iterable[OccurrenceView], moved_away: Iterable[Occu
 
 
 def _day(
-    day: date, here: Sequence[OccurrenceView], moved_away: Sequence[OccurrenceView], zone: str, today: date
+    day: date, views: Sequence[OccurrenceView], moved_away: Sequence[OccurrenceView], zone: str, today: date
 ) -> CalendarDay:
-    chips = [_chip(view, zone) for view in here]
+    chips = [_chip(view, zone) for view in views]
     chips += [Chip("", (), labels.moved_to_briefly(view)) for view in moved_away]
     without_ride = {LegStatus.REFUSED, LegStatus.NOT_BOOKED}
-    needs_attention = day >= today and any(leg.status in without_ride for view in here for leg in view.legs)
-    return CalendarDay(day, name_of(day, here, moved_away), chips, needs_attention)
+    needs_attention = day >= today and any(leg.status in without_ride for view in views for leg in view.legs)
+    return CalendarDay(day, name_of(day, views, moved_away), chips, needs_attention)
 
 
 def _chip(view: OccurrenceView, zone: str) -> Chip:

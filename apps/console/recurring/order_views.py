@@ -46,10 +46,10 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
     """Show an order; `forms` are submitted forms with errors, and `day` is their day."""
     by, now = principal_of(request), timezone.now()
     today = timing.local_day(now, order.timezone)
-    first = months.chosen(request.GET.get("month", ""), today)
+    first = months.parse_month(request.GET.get("month", ""), today)
     day = day or _day(request.GET.get("day", ""))
     if day is not None:
-        first = months.chosen(f"{day:%Y-%m}", today)
+        first = months.parse_month(f"{day:%Y-%m}", today)
         day = day if day.replace(day=1) == first else None  # too far away
     begin, end = months.span(first)
     ahead = today + timedelta(days=order.generation_horizon_days)
@@ -88,7 +88,7 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
         "resume": ResumeForm(initial={"version": order.version, "from_date": today}, auto_id="resume_%s"),
         "end": EndForm(initial={"version": order.version}, auto_id="end_%s"),
         "plain": Plain(initial={"version": order.version}, auto_id=False),
-        "wrong": next(iter(forms.values()), None),
+        "error_form": next(iter(forms.values()), None),
         **forms,
     }
     return render(request, "recurring/order.html", context, status=UNPROCESSABLE if forms else 200)
@@ -167,8 +167,8 @@ def _occurrence(
         }
         for leg in view.legs
     ]
-    shown = view.service_date
-    initial = {"version": order.version, "day": view.pattern_date, "shown": shown, "to_date": shown}
+    service_date = view.service_date
+    initial = {"version": order.version, "day": view.pattern_date, "shown": service_date, "to_date": service_date}
     initial |= occurrence_form.current_times(view, zone)
     form = forms.get("move")
     if form is None or form.data.get("day") != view.pattern_date.isoformat():

@@ -152,7 +152,7 @@ class SeriesForm(Versioned):
         *args: Any,
         rider: Rider,
         by: Principal,
-        shown: TermsDraft | None = None,
+        current_terms: TermsDraft | None = None,
         drivers: Sequence[UUID] = (),
         payer_id: UUID | None = None,
         **kwargs: Any,
@@ -160,18 +160,20 @@ class SeriesForm(Versioned):
         super().__init__(*args, **kwargs)
         self.sees = disclosure_of(by)
         home, saved = home_of(rider), saved_places_of(rider)
-        self.pickup = self._place(PICKUP, shown.pickup if shown else None, {**home, **saved})
-        self.dropoff = self._place(DROPOFF, shown.dropoff if shown else None, {**self.facilities(shown), **saved})
+        self.pickup = self._place(PICKUP, current_terms.pickup if current_terms else None, {**home, **saved})
+        self.dropoff = self._place(
+            DROPOFF, current_terms.dropoff if current_terms else None, {**self.facilities(current_terms), **saved}
+        )
         beginning: PlaceChoices = {BEGINNING: (str(_("Where the way there began")), {})}
         self.return_dropoff = self._place(
-            RETURN, shown.return_dropoff or None if shown else None, {**beginning, **home, **saved}
+            RETURN, current_terms.return_dropoff or None if current_terms else None, {**beginning, **home, **saved}
         )
         profile = bookings.current_profile(rider.pk)
         usual = accommodation.snapshot(profile) if profile else accommodation.complete({})
         needs = [need for need in NEEDS if need.name != FOR_DISPATCHERS or self.sees.dispatcher_notes]
-        current_needs = shown.accommodation if shown else {}
+        current_needs = current_terms.accommodation if current_terms else {}
         self.needs = NeedFields(self, needs, wire="accommodation", current=current_needs, usual=usual)
-        current_companions = shown.companions if shown else {}
+        current_companions = current_terms.companions if current_terms else {}
         self.companions = NeedFields(self, COMPANIONS, wire="companions", current=current_companions, usual={})
         self.drivers = DriverFields(self, current_ids=drivers, by=by)
         self.places = {"pickup": self.pickup, "dropoff": self.dropoff, "return_dropoff": self.return_dropoff}
@@ -184,10 +186,10 @@ class SeriesForm(Versioned):
         self.names = {**FIELDS, **{wire: name for part in parts for wire, name in part.wires().items()}}
         choose(self, "payer", _payers(payer_id), first=_("None"))
 
-    def _place(self, place: Place, kept: Mapping[str, Any] | None, offered: PlaceChoices) -> PlaceFields:
-        return PlaceFields(self, place, current=kept, offered=offered, opens_doors=self.sees.door_codes)
+    def _place(self, place: Place, current: Mapping[str, Any] | None, choices: PlaceChoices) -> PlaceFields:
+        return PlaceFields(self, place, current=current, offered=choices, opens_doors=self.sees.door_codes)
 
-    def facilities(self, shown: TermsDraft | None) -> PlaceChoices:
+    def facilities(self, current_terms: TermsDraft | None) -> PlaceChoices:
         """Offer the facility as the drop-off."""
         return {FACILITY: (str(_("The facility")), {})}
 

@@ -36,8 +36,8 @@ def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
     by, now = principal_of(request), timezone.now()
     facility = get_facility(facility_id, by)
     today = timing.local_day(now, facility.timezone)
-    chosen = _chosen_day(request.GET.get("date", ""), today)
-    sheet = day_sheet.sheet(facility, chosen, by=by, at=now)
+    selected = _parse_day(request.GET.get("date", ""), today)
+    sheet = day_sheet.sheet(facility, selected, by=by, at=now)
     rider_ids = [visit.order.rider_id for visit in sheet.visits] + [order.rider_id for order, _view in sheet.moved_away]
     record_read(
         by=by,
@@ -45,7 +45,7 @@ def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
         subject_type="standing_order",
         rider_ids=rider_ids,
         facility_id=facility.pk,
-        details={"date": chosen.isoformat()},
+        details={"date": selected.isoformat()},
     )
     moved_away = [
         {"order": order, "name": rider_name(order.rider, by), "moved_to": labels.moved_to_briefly(view)}
@@ -54,10 +54,10 @@ def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
     context = {
         "facility": facility,
         "zone": labels.zone_name(facility.timezone, now),
-        "day": chosen,
+        "day": selected,
         "today": today,
-        "previous": chosen - _DAY if chosen > today - FARTHEST else None,
-        "next": chosen + _DAY if chosen < today + FARTHEST else None,
+        "previous": selected - _DAY if selected > today - FARTHEST else None,
+        "next": selected + _DAY if selected < today + FARTHEST else None,
         "shifts": list(_shifts(sheet.visits, facility, by)),
         "count": len(sheet.visits),
         "coming": sum(map(_takes_place_outbound, sheet.visits)),
@@ -68,7 +68,7 @@ def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
     return render(request, "recurring/day_sheet.html", context)
 
 
-def _chosen_day(text: str, today: date) -> date:
+def _parse_day(text: str, today: date) -> date:
     """Parse an ISO date; today if it is invalid or too far from today."""
     try:
         day = date.fromisoformat(text)
@@ -91,7 +91,7 @@ def _row(visit: Visit, facility: Facility, by: Principal) -> dict[str, Any]:
     zone, view = facility.timezone, visit.occurrence
     outbound, back = visit.legs.get(Leg.OUTBOUND), visit.legs.get(Leg.RETURN)
     arrived_at = outbound.ride.arrived_dropoff_at if outbound and outbound.ride else None
-    left_at = back.ride.boarded_at if back and back.ride else None
+    departed_at = back.ride.boarded_at if back and back.ride else None
     takes_place = outbound is not None and _takes_place(outbound)
     return {
         "order": visit.order,
@@ -106,7 +106,7 @@ def _row(visit: Visit, facility: Facility, by: Principal) -> dict[str, Any]:
         "return": labels.ride_badge(back.leg, waits_for_call=_waits_for_call(back)) if back else None,
         "return_at": labels.clock(back.leg.pickup_at, zone) if back and _takes_place(back) else "",
         "will_call": bool(back and back.leg.will_call),
-        "left": labels.clock(left_at, zone) if left_at else "",
+        "departed": labels.clock(departed_at, zone) if departed_at else "",
     }
 
 

@@ -148,7 +148,7 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     drivers = _driver_names(previews, by)
     rows = [_row(preview, drivers, by) for preview in previews]
     today = timing.local_day(now, calendar_shift.facility.timezone)
-    is_over = min(calendar_shift.from_date, calendar_shift.to_date or calendar_shift.from_date) <= today
+    has_started = min(calendar_shift.from_date, calendar_shift.to_date or calendar_shift.from_date) <= today
     context = {
         "shift": calendar_shift,
         "state": state_of(calendar_shift),
@@ -159,8 +159,8 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
         "entered_by": accounts.names_of([calendar_shift.created_by]).get(
             calendar_shift.created_by, calendar_shift.created_by
         ),
-        "is_over": is_over,
-        "may_change": by.has_scope(Scope.SCHEDULES_WRITE) and calendar_shift.undone_at is None and not is_over,
+        "has_started": has_started,
+        "may_change": by.has_scope(Scope.SCHEDULES_WRITE) and calendar_shift.undone_at is None and not has_started,
         "zone": labels.zone_name(calendar_shift.facility.timezone, now),
         "elsewhere": zone_of(request).key != calendar_shift.facility.timezone,
     }

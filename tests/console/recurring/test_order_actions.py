@@ -187,7 +187,7 @@ def test_form_that_is_wrong_comes_back_by_its_fields(
     response = send(desk, order, action, **(GOOD[action] | form))
 
     assert response.status_code == 422
-    assert list(response.context["wrong"].errors) == wrong
+    assert list(response.context["error_form"].errors) == wrong
     assert "Check" in text_of(response)
     assert _kept(order) == before
 
@@ -241,7 +241,7 @@ def test_stale_form_changes_nothing_and_can_be_sent_again(centre: Facility, desk
     assert response.status_code == 422
     assert "Somebody changed the standing order meanwhile." in text_of(response)
     assert _kept(order) == before
-    assert f'name="version" value="{order.version}"' in str(response.context["wrong"]["version"])
+    assert f'name="version" value="{order.version}"' in str(response.context["error_form"]["version"])
     assert send(desk, order, action, **GOOD[action]).redirect_chain
 
 
