@@ -55,20 +55,22 @@ _CANCELLABLE: Final = (Delivery.Status.PENDING, Delivery.Status.HELD)
 def deliveries(request: HttpRequest) -> HttpResponse:
     """List deliveries, newest first or last.  Four queries."""
     by = principal_of(request)
-    read = filters(by)
-    form = cast(DeliveryFilter, read(request.GET))
+    form_for = filters(by)
+    form = cast(DeliveryFilter, form_for(request.GET))
     rows = queries.find(form.criteria(), by=by) if form.is_valid() else Delivery.objects.none()
-    shown = arranged(request, LIST, form.parameters())
-    page = page_by_keys(rows.select_related("endpoint"), queries.ORDERS[shown.sort], shown.after, size=shown.rows)
+    list_state = arranged(request, LIST, form.parameters())
+    page = page_by_keys(
+        rows.select_related("endpoint"), queries.ORDERS[list_state.sort], list_state.after, size=list_state.rows
+    )
     context = {
         "form": form,
-        "shown": shown,
+        "shown": list_state,
         "rows": [_row(delivery) for delivery in page.rows],
         "next": page.next,
         "filtered": any(request.GET.get(name) for name in form.fields),
         "kept_days": settings.DELIVERY_RETENTION_DAYS,
     }
-    return render(request, "webhooks/deliveries.html", context | views_of(request, shown, read))
+    return render(request, "webhooks/deliveries.html", context | views_of(request, list_state, form_for))
 
 
 def filters(by: Principal) -> Filters:
@@ -92,12 +94,15 @@ def show_delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
             subject_id=delivery_id,
             rider_ids=view.rider_ids,
         )
-    others = queries.find(queries.DeliveryCriteria(endpoint_id=delivery.endpoint_id, event_id=delivery.event_id), by=by)
+    criteria = queries.DeliveryCriteria(endpoint_id=delivery.endpoint_id, event_id=delivery.event_id)
+    same_event = queries.find(criteria, by=by)
     context = {
-        "shown": view,
+        "view": view,
         "body": _pretty(view.body),
-        "about": CATALOGUE[delivery.event_type].description if delivery.event_type in CATALOGUE else "",
-        "others": [(other, labels.STATUSES[other.status]) for other in others.exclude(pk=delivery.pk).order_by("-pk")],
+        "description": CATALOGUE[delivery.event_type].description if delivery.event_type in CATALOGUE else "",
+        "same_event": [
+            (row, labels.STATUSES[row.status]) for row in same_event.exclude(pk=delivery.pk).order_by("-pk")
+        ],
         "cancellable": delivery.status in _CANCELLABLE,
         **_progress(view),
     }
@@ -110,7 +115,7 @@ def progress(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     """Show the state and the attempts of a delivery; pages poll this."""
     by = principal_of(request)
     view = queries.view_of(_get(delivery_id, by), by=by)
-    return render(request, "webhooks/delivery_progress.html", {"shown": view, **_progress(view)})
+    return render(request, "webhooks/delivery_progress.html", {"view": view, **_progress(view)})
 
 
 @require_POST
@@ -123,12 +128,12 @@ def resend(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     if not confirmed and _warning(delivery):
         return _confirm(request, [delivery])
     try:
-        again = recovery.resend(delivery_id=delivery_id, confirmed=confirmed, by=by, at=timezone.now())
+        resent = recovery.resend(delivery_id=delivery_id, confirmed=confirmed, by=by, at=timezone.now())
     except DomainError as refusal:
         messages.error(request, refusal.message)
         return redirect("webhook_delivery", delivery_id=delivery_id)
     messages.success(request, _("It is sent again now."))
-    return redirect("webhook_delivery", delivery_id=again.pk)
+    return redirect("webhook_delivery", delivery_id=resent.pk)
 
 
 @require_POST
@@ -212,7 +217,7 @@ def _confirm(request: HttpRequest, selected: list[Delivery]) -> HttpResponse:
 
 def _progress(view: queries.DeliveryView) -> dict[str, Any]:
     delivery, now = view.delivery, timezone.now()
-    next_at, is_left_alone = _next_attempt(delivery, now)
+    next_at, is_delayed = _next_attempt(delivery, now)
     due_soon = next_at is not None and next_at <= now + SOON
     moving = due_soon or delivery.status == Delivery.Status.IN_FLIGHT
     is_open = delivery.status in (Delivery.Status.PENDING, Delivery.Status.IN_FLIGHT)
@@ -223,7 +228,7 @@ def _progress(view: queries.DeliveryView) -> dict[str, Any]:
         "trigger": labels.TRIGGERS[delivery.trigger],
         "warning": _warning(delivery),
         "next_at": next_at,
-        "is_left_alone": is_left_alone,
+        "is_delayed": is_delayed,
         "attempts": [
             (attempt, labels.result_of(attempt["code"], attempt["error"])) for attempt in reversed(view.attempts)
         ],

@@ -23,12 +23,12 @@ CHOICES: Final = [(name, name) for name in (EVERYTHING, *FAMILIES, *CATALOGUE)]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An event type; `shown` if it contains the words of the search or is ticked."""
+    """An event type; `is_visible` if it contains the words of the search or is ticked."""
 
     name: str
-    about: str
+    description: str
     ticked: bool
-    shown: bool
+    is_visible: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Family:
         return f"{self.key}.*"
 
     @property
-    def shown(self) -> bool:
-        return self.ticked or any(option.shown for option in self.options)
+    def is_visible(self) -> bool:
+        return self.ticked or any(option.is_visible for option in self.options)
 
 
 def families(ticked: Collection[str], words: str = "") -> list[Family]:

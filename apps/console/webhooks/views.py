@@ -178,10 +178,10 @@ def pause(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.WEBHOOKS_MANAGE)
 def resume(request: HttpRequest, endpoint_id: UUID) -> HttpResponse:
-    held = "deliver_held" in request.POST
+    deliver_held = "deliver_held" in request.POST
 
     def resume_endpoint(by: Principal) -> None:
-        services.resume(endpoint_id=endpoint_id, deliver_held=held, by=by, at=timezone.now())
+        services.resume(endpoint_id=endpoint_id, deliver_held=deliver_held, by=by, at=timezone.now())
 
     return _apply(request, endpoint_id, resume_endpoint, _("The endpoint is active."))
 
@@ -249,14 +249,14 @@ def _refuse(form: EndpointForm, refusal: DomainError) -> None:
 def _form(
     request: HttpRequest, form: EndpointForm, endpoint: Endpoint | None = None, *, unproven: bool = False
 ) -> HttpResponse:
-    sought = request.POST.get("sought", "")
+    search = request.POST.get("sought", "")
     ticked = form["event_types"].value() or []
     context = {
         "form": form,
         "endpoint": endpoint,
         "everything": EVERYTHING in ticked,
-        "families": picker.families(ticked, sought),
-        "sought": sought,
+        "families": picker.families(ticked, search),
+        "sought": search,
         "about_levels": ABOUT_LEVELS,
         "unproven": unproven,
     }

@@ -160,9 +160,9 @@ def test_event_type_search_skips_validation_of_the_form() -> None:
     assert not Endpoint.objects.exists()
     assert "error-summary" not in page
     assert 'value="ftp://x"' in page
-    assert [option.name for option in families["ride"].options if option.shown] == ["ride.completed"]
-    assert [option.name for option in families["vehicle"].options if option.shown] == ["vehicle.updated"]
-    assert (families["driver"].shown, families["vehicle"].shown) == (False, True)
+    assert [option.name for option in families["ride"].options if option.is_visible] == ["ride.completed"]
+    assert [option.name for option in families["vehicle"].options if option.is_visible] == ["vehicle.updated"]
+    assert (families["driver"].is_visible, families["vehicle"].is_visible) == (False, True)
 
 
 def test_every_kind_stands_in_the_picker() -> None:
