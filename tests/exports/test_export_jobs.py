@@ -199,7 +199,7 @@ def test_lease_is_renewed_and_tells_how_far_the_export_is(api: TokenClient, fold
 
     export = Export.objects.get()
     assert (export.lease_until, export.rows) == (later + export_runs.LEASE, 5)
-    assert not held.lost.is_set()
+    assert not held.claim_lost.is_set()
 
 
 def test_export_whose_worker_went_away_is_made_by_another(api: TokenClient, folder: Path, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ class _ScheduleForm(forms.Form):
         """Return the request of a valid form."""
         data = self.cleaned_data
         stored = {} if self.current is None else self.current.filters
-        others = {name: value for name, value in stored.items() if name not in self.form_filters}
+        other_filters = {name: value for name, value in stored.items() if name not in self.form_filters}
         entered = {name: data[name] for name in self.form_filters if data[name]}
         ids = {name: UUID(value) for name, value in entered.items() if name.endswith("_id")}
         return ScheduleRequest(
@@ -131,7 +131,7 @@ class _ScheduleForm(forms.Form):
             month_day=data["month_day"],
             at_time=data["at_time"],
             zone=data["zone"],
-            filters={**others, **entered, **ids},
+            filters={**other_filters, **entered, **ids},
             recipients=[UUID(user_id) for user_id in data["recipients"]],
         )
 

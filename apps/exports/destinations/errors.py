@@ -52,7 +52,7 @@ class Limits:
 
     connect: float = 10.0
     read: float = 60.0
-    whole: float = 1_200.0
+    total: float = 1_200.0
 
 
 class UploadError(Exception):

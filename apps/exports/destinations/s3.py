@@ -118,7 +118,7 @@ def remove(bucket: Bucket, name: str) -> None:
 
 async def _within_limits(bucket: Bucket, work: Any) -> None:
     try:
-        async with asyncio.timeout(bucket.limits.whole):
+        async with asyncio.timeout(bucket.limits.total):
             await work
     except TimeoutError:
         raise UploadError(UploadErrorCode.TIMED_OUT) from None
@@ -278,9 +278,9 @@ class _Section(io.RawIOBase):
         return self._position
 
     def read(self, size: int = -1) -> bytes:
-        rest = self._length - self._position
+        remaining = self._length - self._position
         self._file.seek(self._start + self._position)
-        chunk = self._file.read(rest if size < 0 else min(size, rest))
+        chunk = self._file.read(remaining if size < 0 else min(size, remaining))
         self._position += len(chunk)
         return chunk
 

@@ -157,8 +157,8 @@ def _connected(server: Server) -> Iterator[paramiko.SFTPClient]:
     # The pinned type first: a server that has keys of several types then presents that one.
     key_types = sorted(SIGNATURES, key=lambda key_type: key_type != pinned_type)
     sock = _connect(server.host, server.port, server.rules, limits.connect)
-    with _transport(sock, key_types) as transport, _closing_after(limits.whole, transport):
-        with _closing_after(min(limits.read, limits.whole), transport):
+    with _transport(sock, key_types) as transport, _closing_after(limits.total, transport):
+        with _closing_after(min(limits.read, limits.total), transport):
             if str(_negotiate(transport)) != server.host_key:
                 raise UploadError(UploadErrorCode.HOST_KEY_CHANGED)
             _sign_in(transport, server)

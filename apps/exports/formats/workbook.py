@@ -73,9 +73,9 @@ class _Buffer:
         """Do nothing: nothing is buffered elsewhere."""
 
     def take(self) -> bytes:
-        taken = b"".join(self._parts)
+        data = b"".join(self._parts)
         self._parts.clear()
-        return taken
+        return data
 
 
 def chunks(
@@ -100,8 +100,8 @@ def chunks(
                 sheet.write(_head(header, number).encode())
                 for _, part in parts:
                     sheet.write(part)
-                    if taken := out.take():
-                        yield taken
+                    if chunk := out.take():
+                        yield chunk
                 sheet.write(b"</sheetData></worksheet>")
         for path, content in _contents(name, number).items():
             book.writestr(path, _XML + content)

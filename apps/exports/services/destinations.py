@@ -26,7 +26,7 @@ from lib.errors import Code, DomainError, InvalidInput, NotFound, StaleVersion
 MAX_DESTINATIONS: Final = 50
 TEST_FILE: Final = "carelane-test.txt"
 _TEST_TEXT: Final = b"Carelane can upload files here. This one may be deleted.\n"
-_TEST_LIMITS: Final = Limits(connect=5.0, read=8.0, whole=12.0)  # a person waits for the result
+_TEST_LIMITS: Final = Limits(connect=5.0, read=8.0, total=12.0)  # a person waits for the result
 _SCAN_SECONDS: Final = 20
 # Fields of the address.  A new address needs a new host key, agreement about rider data and password.
 _ADDRESS: Final = ("endpoint_url", "bucket", "host", "port")

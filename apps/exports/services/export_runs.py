@@ -67,7 +67,7 @@ class _ClaimedExport:
     clock: Clock
     rows: int = 0
     versions: list[Identity] = field(default_factory=list)
-    lost: threading.Event = field(default_factory=threading.Event)
+    claim_lost: threading.Event = field(default_factory=threading.Event)
 
     @property
     def export(self) -> Export:
@@ -85,9 +85,9 @@ class _ClaimedExport:
         return row
 
     def beat(self) -> None:
-        """Renew the lease and store the progress; sets `lost` if this worker no longer holds the export."""
+        """Renew the lease and store the progress; sets `claim_lost` if this worker no longer holds the export."""
         if not self.claim.renew(at=self.clock(), lease=LEASE, rows=self.rows):
-            self.lost.set()
+            self.claim_lost.set()
 
     def progress(self, count: int, identities: Sequence[Identity]) -> None:
         """Count rows and collect their ids and versions.
@@ -95,7 +95,7 @@ class _ClaimedExport:
         Raises:
             ClaimLost: this worker no longer holds the export.
         """
-        if self.lost.is_set():
+        if self.claim_lost.is_set():
             raise ClaimLost
         self.rows += count
         self.versions.extend(identities)

@@ -81,16 +81,16 @@ class _ClaimedRun:
 
     claim: Claim[ScheduleRun]
     clock: Clock
-    lost: threading.Event = field(default_factory=threading.Event)
+    claim_lost: threading.Event = field(default_factory=threading.Event)
 
     @property
     def run(self) -> ScheduleRun:
         return self.claim.rows[0]
 
     def beat(self) -> None:
-        """Renew the lease; sets `lost` if this worker no longer holds the run."""
+        """Renew the lease; sets `claim_lost` if this worker no longer holds the run."""
         if not self.claim.renew(at=self.clock(), lease=LEASE):
-            self.lost.set()
+            self.claim_lost.set()
 
 
 def work(*, clock: Clock, limit: int = 20) -> int:
@@ -289,7 +289,7 @@ def _mail(claimed: _ClaimedRun) -> None:
         Export.objects.filter(pk=run.export_id).update(sent_to=[recipient.user.pk for recipient in recipients])
     all_accepted = True
     for recipient in recipients:
-        if claimed.lost.is_set():
+        if claimed.claim_lost.is_set():
             raise ClaimLost
         if recipient.user.pk in run.mailed_to:
             continue

@@ -24,7 +24,7 @@ from tests.webhooks.receiver import Receiver, receiving
 pytestmark = pytest.mark.real_clock
 
 NAME = "carelane_completions_2026-11-19.csv"
-SHORT = Limits(connect=1, read=1, whole=2)
+SHORT = Limits(connect=1, read=1, total=2)
 PART = 5 * 1_048_576
 
 

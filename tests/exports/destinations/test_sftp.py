@@ -24,7 +24,7 @@ from tests.exports.destinations.servers import INSIDE, Listening, Sftp
 pytestmark = pytest.mark.real_clock
 
 NAME = "carelane_completions_2026-11-19.csv"
-SHORT = Limits(connect=2, read=2, whole=3)
+SHORT = Limits(connect=2, read=2, total=3)
 
 
 class Full(Sftp):
