@@ -122,8 +122,8 @@ class RollupCheckpoint(models.Model):
     # The last event that the rollups include; see apps/events/queries.py.
     transaction = models.BigIntegerField()
     event_id = models.UUIDField()
-    # Days before this one are not filled in yet; null: no day is.
-    filled_from = models.DateField(null=True)
+    # Days before this one are not backfilled yet; null: no day is.
+    backfilled_from = models.DateField(null=True)
     filled = models.BooleanField(default=False)  # the oldest ride is included
     closed_through = models.DateField(null=True)  # this day and all days before it are closed
     as_of = models.DateTimeField(null=True)  # everything recorded before is included; null: not complete yet

@@ -69,7 +69,7 @@ def test_rebuild_works_before_the_first_tick(ride: Ride, capsys: pytest.CaptureF
 
     assert capsys.readouterr().out == "3 days rebuilt.\n"
     assert MetricsRow.objects.filter(service_date=ride.service_date).exists()
-    assert RollupCheckpoint.objects.get().filled_from is None
+    assert RollupCheckpoint.objects.get().backfilled_from is None
 
 
 @pytest.mark.parametrize("command", ["check_reports", "rebuild_reports"])

@@ -37,4 +37,4 @@ def progress() -> Progress:
     row = RollupCheckpoint.objects.using(alias()).first()
     if row is None:
         return NO_PROGRESS
-    return Progress(row.as_of, None if row.filled else row.filled_from, row.closed_through)
+    return Progress(row.as_of, None if row.filled else row.backfilled_from, row.closed_through)

@@ -37,13 +37,13 @@ def backfill_days() -> bool:
         checkpoint.save(update_fields=["filled"])
         return True
     # Rides booked later for a day after `latest` are added by their events.
-    until = checkpoint.filled_from or latest + _DAY
+    until = checkpoint.backfilled_from or latest + _DAY
     first = max(until - DAYS_PER_RUN * _DAY, oldest)
     days = [first + _DAY * number for number in range((until - first).days)]
     metrics_rows.write([item for day in days for item in facility_days_of(day)], closed_through=None)
-    checkpoint.filled_from = first
+    checkpoint.backfilled_from = first
     checkpoint.filled = first <= oldest
-    checkpoint.save(update_fields=["filled_from", "filled"])
+    checkpoint.save(update_fields=["backfilled_from", "filled"])
     return True
 
 

@@ -96,7 +96,7 @@ def apply_events(*, by: Principal, at: datetime) -> int | None:
 
 
 def _is_filled_in(checkpoint: RollupCheckpoint, day: date) -> bool:
-    return checkpoint.filled_from is not None and day >= checkpoint.filled_from
+    return checkpoint.backfilled_from is not None and day >= checkpoint.backfilled_from
 
 
 def _close_days(checkpoint: RollupCheckpoint, at: datetime) -> list[str]:
