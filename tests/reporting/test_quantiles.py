@@ -7,7 +7,7 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apps.reporting.rules.quantiles import quantiles
+from apps.reporting.rules.measures import quantiles
 
 MINUTES = st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 90), min_size=1, max_size=40)
 WANTED = [0.0, 0.25, 0.5, 0.9, 1.0]

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from apps.reporting.queries.sums import Sums
 from apps.reporting.rules.kpis import ALL_KPIS, Kpi, KpiMethod, Names
-from apps.reporting.rules.measures import BYTES_OF_VALUE, MEASURES, PACKED, MeasureKind
-from apps.reporting.rules.quantiles import quantiles
+from apps.reporting.rules.measures import BYTES_OF_VALUE, MEASURES, PACKED, MeasureKind, quantiles
 from lib.access import Phi, Principal
 
 SMALLEST: Final = 5  # rides

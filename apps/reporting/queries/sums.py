@@ -11,7 +11,7 @@ from apps.reporting.rules.measures import MEASURES
 from apps.reporting.rules.rollup_sql import METRICS_TABLE
 from lib.replica import alias
 
-Sums = Mapping[str, Any]  # by measure: a number, or packed values (rules/quantiles.py)
+Sums = Mapping[str, Any]  # by measure: a number, or packed values (rules/measures.py)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ by name (`MetricsRow.totals`, `.minutes`), so a new measure needs no migration, 
 --discard-closed`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -259,3 +260,25 @@ MEASURES: Final = {
 }
 PACKED: Final = frozenset(name for name, measure in MEASURES.items() if measure.is_packed)
 BYTES_OF_VALUE: Final = 4
+_PACKED_DTYPE: Final = ">i4"
+
+
+def quantiles(packed: bytes, levels: Sequence[float]) -> list[float | None]:
+    """Return exact quantiles of packed minutes at these levels (0 to 1); None for each if there are no values.
+
+    Interpolates linearly, like percentile_cont of PostgreSQL.  The values need no order.  O(n), in C: a million values
+    take a few milliseconds.
+    """
+    import numpy as np  # noqa: PLC0415  # about 12 MB: loaded only where quantiles are computed
+
+    values = np.frombuffer(packed, dtype=_PACKED_DTYPE).astype(np.int32)
+    if not values.size:
+        return [None] * len(levels)
+    places = [quantile * (values.size - 1) for quantile in levels]
+    below = [int(place) for place in places]
+    above = [min(place + 1, values.size - 1) for place in below]
+    values.partition(sorted({*below, *above}))
+    return [
+        float(values[low] + (int(values[high]) - int(values[low])) * (place - low))
+        for place, low, high in zip(places, below, above, strict=True)
+    ]
