@@ -251,7 +251,7 @@ def test_every_measure_is_said_in_words() -> None:
 
 @pytest.mark.parametrize(
     ("language", "said"),
-    [("en", "Arrived on time 1 → 0 ; Minutes that drivers waited at the door, all together 5 → 3"),
+    [("en", "Arrived on time 1 → 0 ; Total minutes that drivers waited at the pickup 5 → 3"),
      ("es", "Llegaron a tiempo 1 → 0 ; Minutos que los conductores esperaron en la puerta, en total 5 → 3")],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["?", "pickupOnTimeRate/?", "day/?day=2026-11-02&"])

@@ -77,10 +77,10 @@ def test_panel_says_how_a_figure_is_counted(supervisor: Client, month: legs.Cast
     said = text_of(supervisor.get(f"{PAGE}?{NOVEMBER}"))
 
     assert (
-        "How is this counted? Fulfillment Of the rides that the service was to give, how many did it give?"
+        "How is this counted? Fulfillment What share of the rides due to be provided was completed?"
         " Numerator Completed rides: 35 Denominator Completed and unfulfilled rides: 43 Left out"
     ) in said
-    assert "Cancelled: 7 , Fulfillment, Cancelled No-shows: 4" in said
+    assert "Canceled: 7 , Fulfillment, Canceled No-shows: 4" in said
     assert "Version kpi-1" in said
     assert "What is measured Minutes from ready to arrival at the pickup Of" in said
 

@@ -12,24 +12,24 @@ from apps.reporting.rules.kpis import ALL_KPIS, Kpi, KpiMethod, Unit
 
 _INTRODUCTION = """# Figures
 
-Made from `apps/reporting/rules/kpis.py` by `make docs`; do not edit. The same words stand behind "How is this
-counted?" on every page of reports, and at `GET /reports/definitions`.
+Generated from `apps/reporting/rules/kpis.py` by `make docs`; do not edit. The same texts appear under "How is this
+counted?" on every report page, and at `GET /reports/definitions`.
 
-A figure is about the rides whose local day of service lies in the period, as their rows say. Its value is the numerator
-over the denominator, or a median or percentile of the values that there are; where there is nothing to count it is
-null, never 0 or 100 %. What a figure leaves out stands beside it by reason, and each count opens to its rides. Missing
-data count against the service where a figure says so. Who sees no rider is shown no figure that stands on fewer than
-five rides.
+A figure covers the rides whose local service date is in the period. Its value is the numerator divided by the
+denominator, or a median or percentile of single values; if there is nothing to count, it is null, never 0 or 100%.
+Excluded rides are counted by reason beside the figure, and every count links to its rides. Where a definition says so,
+missing data count against the service. Users without access to rider identities see no figure that is based on fewer
+than five rides.
 
 """
 _UNITS = {
     Unit.SHARE: "share, 0 to 1",
     Unit.MINUTES: "minutes",
     Unit.RATIO: "ratio",
-    Unit.PER_100: "on 100 rides",
-    Unit.PER_1000: "on 1,000 rides",
+    Unit.PER_100: "per 100 rides",
+    Unit.PER_1000: "per 1,000 rides",
 }
-_DIRECTIONS = {True: "higher is better", False: "lower is better", None: "neither is better"}
+_DIRECTIONS = {True: "higher is better", False: "lower is better", None: "no direction is better"}
 
 
 def figures_page() -> str:
@@ -50,15 +50,15 @@ def _rows(kpi: Kpi) -> Iterator[tuple[str, str]]:
     text = KPI_TEXTS[kpi.key]
     yield "Key", f"`{kpi.key}`, version `{kpi.version}`"
     if kpi.method is KpiMethod.QUANTILE:
-        statistic = "median" if kpi.quantile == 0.5 else f"{kpi.quantile:.0%} quantile"
+        statistic = "median" if kpi.quantile == 0.5 else f"{kpi.quantile * 100:.0f}th percentile"
         yield "What is measured", f"{text.counted}; the {statistic}"
         yield "Of", str(text.population)
     else:
         yield "Numerator", str(text.counted)
         yield "Denominator", str(text.population)
-    yield "Left out", "; ".join(f"{EXCLUSION_TEXTS[reason]} (`{reason}`)" for reason in kpi.excluded)
+    yield "Excluded", "; ".join(f"{EXCLUSION_TEXTS[reason]} (`{reason}`)" for reason in kpi.excluded)
     if kpi.parts:
-        yield "Beside it", "; ".join(f"{title} (`{name}`)" for name, title in text.parts.items())
+        yield "Parts", "; ".join(f"{title} (`{name}`)" for name, title in text.parts.items())
     yield "Unit", f"{_UNITS[kpi.unit]}; {_DIRECTIONS[kpi.higher_is_better]}"
 
 
