@@ -18,7 +18,7 @@ from apps.console.kit.rights import UNPROCESSABLE, is_proven, require_recent_log
 from apps.exports.models import ExportDestination
 from apps.exports.services import destinations as destination_service
 from lib.console_forms import add_errors
-from lib.errors import DomainError, NotFound, StaleVersion
+from lib.errors import DomainError, InvalidInput, NotFound, StaleVersion
 from lib.scopes import Scope
 
 
@@ -141,6 +141,9 @@ def trust_host_key(request: HttpRequest, destination_id: UUID) -> HttpResponse:
         )
     except NotFound:
         raise
+    except InvalidInput as error:
+        for detail in error.details:
+            messages.error(request, str(detail.text.with_labels({"hostKey": _("Host key")})))
     except DomainError as error:
         messages.error(request, error.message)
     else:

@@ -251,7 +251,7 @@ def test_server_that_tells_no_keys_and_key_that_is_none_are_told() -> None:
     wrong = client.post(_page(one, "trust-host-key/"), {"host_key": "x"}, follow=True)
 
     assert told(silent) == ["The server did not send its host keys: it does not respond."]
-    assert told(wrong) == ["hostKey must be the type and base64 of a public key, as in known_hosts."]
+    assert told(wrong) == ["Host key must be the type and base64 of a public key, as in known_hosts."]
 
 
 def test_page_says_what_failed_last_until_something_arrives() -> None:
