@@ -193,7 +193,7 @@ def test_a_suspension_shows_the_rides_first_and_releases_them(inspector_of: Insp
         found += faults(page)
         page.get_by_role("link", name="Diaz, Ada").click()
         page.get_by_role("link", name="Suspend…").click()
-        expect(page.get_by_role("heading", name="2 rides are given to this driver")).to_be_visible()
+        expect(page.get_by_role("heading", name="2 rides are assigned to this driver")).to_be_visible()
         found += faults(page)
         page.get_by_role("button", name="Suspend the driver").click()
         expect(page.locator(".error-summary")).to_be_focused()
@@ -201,7 +201,7 @@ def test_a_suspension_shows_the_rides_first_and_releases_them(inspector_of: Insp
         assert Ride.objects.filter(driver=driver).count() == 2
         page.get_by_label("Reason").fill("Complaint")
         page.get_by_role("button", name="Suspend the driver").click()
-        expect(page.get_by_text("The driver is suspended. 2 rides wait for a driver.")).to_be_visible()
+        expect(page.get_by_text("The driver is suspended. 2 rides are now unassigned.")).to_be_visible()
         found += faults(page)
 
     assert {Ride.objects.get(pk=ride.pk).status for ride in rides} == {"scheduled"}

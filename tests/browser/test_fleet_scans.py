@@ -48,7 +48,7 @@ def test_a_scan_is_sent_in_saved_and_removed(inspector_of: InspectorOf, sam: Use
         for name in ("Ada Diaz.pdf", "photo.png"):
             page.get_by_label("Scan: PDF, JPEG or PNG").set_input_files(tmp_path / name)
             add.click()
-            expect(page.get_by_text("The scan is kept.")).to_be_visible()
+            expect(page.get_by_text("The scan is saved.")).to_be_visible()
         expect(page.locator("main")).not_to_contain_text("Ada Diaz")
         found += faults(page)
 
@@ -62,11 +62,11 @@ def test_a_scan_is_sent_in_saved_and_removed(inspector_of: InspectorOf, sam: Use
         assert opened.headers["content-security-policy"].startswith("sandbox")
 
         page.get_by_text("Remove… scan 1").click()
-        page.get_by_role("button", name="Remove for good").first.click()
+        page.get_by_role("button", name="Remove permanently").first.click()
         expect(page.locator(".error-summary")).to_be_focused()
         found += faults(page)
-        page.get_by_label("Why it is removed").first.fill("Somebody else's")
-        page.get_by_role("button", name="Remove for good").first.click()
+        page.get_by_label("Reason for the removal").first.fill("Somebody else's")
+        page.get_by_role("button", name="Remove permanently").first.click()
         expect(page.get_by_text("The scan is removed.")).to_be_visible()
         expect(page.get_by_role("link", name="Save scan 1 (PNG)")).to_be_visible()
 
@@ -88,7 +88,7 @@ def test_a_credential_is_verified_by_somebody_else(inspector_of: InspectorOf, sa
         expect(page.get_by_role("row", name="Motor vehicle record")).to_contain_text("Not verified")
         found += faults(page)
         page.goto(first.url + path)
-        expect(page.get_by_text("You entered it: someone else has to verify it.")).to_be_visible()
+        expect(page.get_by_text("You entered this credential. Someone else has to verify it.")).to_be_visible()
         expect(page.get_by_role("button", name="Verify")).to_have_count(0)
         found += faults(page)
     with second.context() as context:

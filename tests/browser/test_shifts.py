@@ -87,14 +87,16 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
         _ride(driver, vehicle, shift.starts_at + 7 * HOUR)
         page.get_by_label("Until").fill("12:00")
         page.get_by_role("button", name="Save the shift").click()
-        expect(page.get_by_role("heading", name="1 ride is left without a shift")).to_be_visible()
+        expect(page.get_by_role("heading", name="1 ride would be outside the driver's shifts")).to_be_visible()
         found += state()
         page.get_by_label("I have seen these rides").check()
         _ride(driver, vehicle, shift.starts_at + 6.5 * HOUR)  # meanwhile
         page.get_by_role("button", name="Save the shift").click()
-        expect(page.get_by_role("heading", name="2 rides are left without a shift")).to_be_visible()
-        expect(page.locator(".error-summary")).to_contain_text("Since you looked, more rides are left without a shift.")
-        expect(page.get_by_role("cell", name="New since you looked; stays with the driver")).to_have_count(1)
+        expect(page.get_by_role("heading", name="2 rides would be outside the driver's shifts")).to_be_visible()
+        expect(page.locator(".error-summary")).to_contain_text(
+            "More rides would be outside the driver's shifts than you reviewed."
+        )
+        expect(page.get_by_role("cell", name="Added since your review; stays with the driver")).to_have_count(1)
         expect(page.get_by_label("I have seen these rides")).not_to_be_checked()
         found += state()
         page.get_by_label("I have seen these rides").check()
@@ -113,14 +115,16 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
 
         page.get_by_role("link", name="13:00\N{EN DASH}15:00 V17").click()
         page.get_by_role("button", name="Cancel the shift").click()
-        expect(page.get_by_role("heading", name="1 ride is left without a shift")).to_be_visible()
+        expect(page.get_by_role("heading", name="1 ride would be outside the driver's shifts")).to_be_visible()
         found += state()
         _ride(driver, vehicle, shift.starts_at + 8 * HOUR)
-        page.get_by_role("button", name="Cancel it all the same").click()
-        expect(page.get_by_role("heading", name="2 rides are left without a shift")).to_be_visible()
-        expect(page.locator(".error-summary")).to_contain_text("Since you looked, more rides are left without a shift.")
+        page.get_by_role("button", name="Cancel anyway").click()
+        expect(page.get_by_role("heading", name="2 rides would be outside the driver's shifts")).to_be_visible()
+        expect(page.locator(".error-summary")).to_contain_text(
+            "More rides would be outside the driver's shifts than you reviewed."
+        )
         found += state()
-        page.get_by_role("button", name="Cancel it all the same").click()
+        page.get_by_role("button", name="Cancel anyway").click()
         expect(page.locator(".messages")).to_contain_text("The shift is cancelled.")
 
     assert Shift.objects.filter(status="planned").count() == 1

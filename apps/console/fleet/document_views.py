@@ -36,7 +36,7 @@ def add(request: HttpRequest, credential_id: UUID) -> HttpResponse:
     except DomainError as refusal:
         form.refuse(refusal)
         return credential_page(request, record, scan=form)
-    messages.success(request, _("The scan is kept."))
+    messages.success(request, _("The scan is saved."))
     return redirect(f"{credential_url(record)}#scans")
 
 
@@ -65,7 +65,7 @@ def remove(request: HttpRequest, document_id: UUID) -> HttpResponse:
     try:
         documents.remove(document_id=document_id, reason=form.cleaned_data["reason"], by=by, at=timezone.now())
     except NotFound:
-        messages.error(request, _("Somebody has removed it meanwhile."))
+        messages.error(request, _("Someone else has already removed this scan."))
     else:
         messages.success(request, _("The scan is removed."))
     return redirect(f"{credential_url(record)}#scans")

@@ -41,13 +41,13 @@ DRIVERS: Final = Listing(
         NAME: _("Driver"),
         PROVIDER: _("Provider"),
         SOONEST: _("Next to expire"),
-        f"-{GIVEN}": _("Rides ahead"),
+        f"-{GIVEN}": _("Upcoming rides"),
     },
     columns={
         "status": _("May drive"),
         PROVIDER: _("Provider"),
         SOONEST: _("Next to expire"),
-        GIVEN: _("Rides ahead"),
+        GIVEN: _("Upcoming rides"),
     },
     size=SIZES[-1],
 )
@@ -98,7 +98,7 @@ class DriversFilter(_Filter):
 
     q = forms.CharField(label=_("Name"), required=False, max_length=100)
     activation = forms.ChoiceField(
-        label=_("May drive"), required=False, choices=[("", _("All who have not left")), *_ACTIVATIONS]
+        label=_("May drive"), required=False, choices=[("", _("All except former drivers")), *_ACTIVATIONS]
     )
 
     field_order = ("q", "activation", "provider")
@@ -127,7 +127,9 @@ class FileForm(forms.Form):
 
 
 class RejectForm(forms.Form):
-    reason = forms.CharField(label=_("What is wrong with it"), max_length=500, widget=forms.Textarea(attrs={"rows": 2}))
+    reason = forms.CharField(
+        label=_("Reason for the rejection"), max_length=500, widget=forms.Textarea(attrs={"rows": 2})
+    )
 
 
 class DocumentForm(forms.Form):
@@ -143,7 +145,9 @@ class DocumentForm(forms.Form):
 
 
 class RemoveForm(forms.Form):
-    reason = forms.CharField(label=_("Why it is removed"), max_length=500, widget=forms.Textarea(attrs={"rows": 2}))
+    reason = forms.CharField(
+        label=_("Reason for the removal"), max_length=500, widget=forms.Textarea(attrs={"rows": 2})
+    )
 
 
 class ActivationForm(Versioned):
@@ -156,9 +160,7 @@ class ActivationForm(Versioned):
     reason = forms.CharField(
         label=_("Reason"), required=False, max_length=200, widget=forms.Textarea(attrs={"rows": 2})
     )
-    release = forms.BooleanField(
-        label=_("Take the driver off every ride on which they have not set out"), required=False
-    )
+    release = forms.BooleanField(label=_("Unassign the driver from every ride that has not started"), required=False)
 
     names = {"reason": "reason"}
 
@@ -174,7 +176,7 @@ class VehicleStatusForm(Versioned):
     """A change of a vehicle's status."""
 
     status = forms.ChoiceField(
-        label=_("From now on"), choices=[(name, badge.text) for name, badge in labels.VEHICLE_STATUSES.items()]
+        label=_("New status"), choices=[(name, badge.text) for name, badge in labels.VEHICLE_STATUSES.items()]
     )
     reason = forms.CharField(
         label=_("Reason"), required=False, max_length=200, widget=forms.Textarea(attrs={"rows": 2})

@@ -38,7 +38,7 @@ NARROWED: Final[Mapping[str, Text]] = {
     "within_30": gettext_lazy("30 days or less"),
     "within_60": gettext_lazy("60 days or less"),
     "unverified": gettext_lazy("Not verified"),
-    "sound": gettext_lazy("All in order"),
+    "sound": gettext_lazy("All valid"),
 }
 ACTIVATIONS: Final[Mapping[str, Badge]] = {
     Activation.PENDING: Badge("info", "○", gettext_lazy("Not active yet")),

@@ -222,29 +222,29 @@ def affected(rides: RideQuerySet, owner: Owner, by: Principal, becomes: Callable
 
 def _becomes(ride: Ride, driver_id: UUID) -> str:
     if ride.driver_id != driver_id:
-        return _("Rides along: stays")
+        return _("Attendant on this ride: stays")
     if ride.status == RideStatus.ASSIGNED:
-        return _("Waits for a driver again")
-    return _("Under way: a dispatcher decides")
+        return _("Becomes unassigned")
+    return _("In progress: a dispatcher decides")
 
 
 def _add_messages(request: HttpRequest, changed: activations.DriverChange) -> None:
     """Add messages about the driver's new activation and the rides that it affects."""
     sentences = [
         {
-            Activation.ACTIVE: _("The driver may drive."),
+            Activation.ACTIVE: _("The driver is active."),
             Activation.SUSPENDED: _("The driver is suspended."),
             Activation.INACTIVE: _("The driver has left."),
         }[Activation(changed.driver.activation)]
     ]
     if count := len(changed.released_ride_ids):
-        text = ngettext("%(count)s ride waits for a driver.", "%(count)s rides wait for a driver.", count)
+        text = ngettext("%(count)s ride is now unassigned.", "%(count)s rides are now unassigned.", count)
         sentences.append(text % {"count": count})
     messages.success(request, " ".join(sentences))
     if remaining := len(changed.affected_ride_ids) - len(changed.released_ride_ids):
         text = ngettext(
-            "%(count)s ride still names the driver: a dispatcher has to look at it.",
-            "%(count)s rides still name the driver: a dispatcher has to look at them.",
+            "%(count)s ride is still assigned to the driver: a dispatcher has to review it.",
+            "%(count)s rides are still assigned to the driver: a dispatcher has to review them.",
             remaining,
         )
         messages.warning(request, text % {"count": remaining})

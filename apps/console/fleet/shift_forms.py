@@ -54,7 +54,9 @@ class PlanFilter(forms.Form):
 class RidesConfirmation(Versioned):
     """Confirms the rides that a change leaves without a shift: `accept` applies to the rides in `seen`, ids as text."""
 
-    accept = forms.BooleanField(label=gettext_lazy("I have seen these rides: leave them as they are"), required=False)
+    accept = forms.BooleanField(
+        label=gettext_lazy("I have reviewed these rides: keep them with the driver"), required=False
+    )
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
 
     @property
@@ -69,9 +71,11 @@ class RidesConfirmation(Versioned):
         if self.cleaned_data.pop("accept"):
             self.data = cast(QueryDict, self.data).copy()
             del self.data["accept"]
-            self.add_error(field, _("Since you looked, more rides are left without a shift. Look at them."))
+            self.add_error(
+                field, _("More rides would be outside the driver's shifts than you reviewed. Review them again.")
+            )
         elif field:
-            self.add_error(field, _("Look at the rides that are left without a shift."))
+            self.add_error(field, _("Review the rides that would be outside the driver's shifts."))
 
 
 class ShiftForm(RidesConfirmation):
@@ -118,12 +122,12 @@ class ShiftForm(RidesConfirmation):
         zone, day = self._zones.get(values.get("driver", "")), values.get("day")
         for name in ("starts", "ends"):
             if isinstance(values.get(name), dt.timedelta):
-                self.add_error(name, _("Write a time of day, like 14:30 or 2:30p."))
+                self.add_error(name, _("Enter a time of day, such as 14:30 or 2:30p."))
         starts, ends = values.get("starts"), values.get("ends")
         if zone is None or day is None or not isinstance(starts, dt.time) or not isinstance(ends, dt.time):
             return values
         if starts == ends:
-            self.add_error("ends", _("A shift ends at another time than it starts."))
+            self.add_error("ends", _("A shift cannot start and end at the same time."))
             return values
         self.starts_at = self._instant("starts", day, starts, zone)
         self.ends_at = self._instant("ends", day if ends > starts else day + _DAY, ends, zone)

@@ -48,7 +48,7 @@ class _UncoveredRides:
 
     def becomes(self, ride: Ride) -> str:
         if self.seen and ride.pk not in self.seen:
-            return _("New since you looked; stays with the driver")
+            return _("Added since your review; stays with the driver")
         return _("Stays with the driver")
 
 
@@ -108,7 +108,7 @@ def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     if not form.is_valid():
         raise Http404
     if action == _END and not record.starts_at < now < record.ends_at:
-        form.add_error(None, _("The shift is not under way."))
+        form.add_error(None, _("The shift is not in progress."))
         return _page(request, record, error_form=form)
     changes = {"ends_at": now} if action == _END else {"status": Shift.Status.CANCELLED}
     try:

@@ -61,7 +61,7 @@ def status(request: HttpRequest, owner_id: UUID) -> HttpResponse:
 def _becomes(ride: Ride) -> str:
     if ride.status == RideStatus.ASSIGNED:
         return _("Needs another vehicle")
-    return _("Under way: a dispatcher decides")
+    return _("In progress: a dispatcher decides")
 
 
 def _add_messages(request: HttpRequest, changed: fleet_changes.VehicleChange) -> None:
@@ -69,8 +69,8 @@ def _add_messages(request: HttpRequest, changed: fleet_changes.VehicleChange) ->
     messages.success(request, _("The vehicle is now: %(status)s.") % {"status": status_text})
     if count := len(changed.affected_ride_ids):
         text = ngettext(
-            "%(count)s ride still names the vehicle: a dispatcher has to look at it.",
-            "%(count)s rides still name the vehicle: a dispatcher has to look at them.",
+            "%(count)s ride is still assigned to the vehicle: a dispatcher has to review it.",
+            "%(count)s rides are still assigned to the vehicle: a dispatcher has to review them.",
             count,
         )
         messages.warning(request, text % {"count": count})

@@ -154,7 +154,7 @@ def test_rows_are_filtered_by_status(admin: Client, status: str, names: list[str
     assert _names(page) == names
     assert {str(label): count for label, _tone, count, _url, _chosen in page.context["counts"]} == {
         "Not valid": 3, "7 days or less": 1, "30 days or less": 2, "60 days or less": 3, "Not verified": 0,
-        "All in order": 1,
+        "All valid": 1,
     }  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def test_rows_are_narrowed_by_provider_and_counters_take_it_back(admin: Client) 
     links = {str(label): url for label, _tone, _count, url, _chosen in page.context["counts"]}
     assert links["7 days or less"] == f"?{provider}&sort=name"
     assert links["60 days or less"] == f"?{provider}&status=within_60&sort=name"
-    assert "No driver passes this filter." in text_of(admin.get(f"{BOARD}?{provider}&status=rejected"))
+    assert "No drivers match this filter." in text_of(admin.get(f"{BOARD}?{provider}&status=rejected"))
 
 
 def test_rides_after_a_needed_credential_lapses_are_counted(admin: Client) -> None:
@@ -233,7 +233,7 @@ def test_vehicles_have_a_board_of_their_own(admin: Client) -> None:
     assert _names(page) == ["V17"]
     assert [label for _kind, label in page.context["types"]] == ["Registration", "Insurance", "Inspection"]
     assert "▲ 2 days left 2026-11-22 · 1 ride at risk" in text_of(page)
-    assert "No vehicle passes this filter." in text_of(admin.get(f"{BOARD}?of=vehicles&status=rejected"))
+    assert "No vehicles match this filter." in text_of(admin.get(f"{BOARD}?of=vehicles&status=rejected"))
 
 
 def test_board_without_anybody_says_so(admin: Client) -> None:
@@ -356,7 +356,7 @@ def test_drivers_are_found_by_name_and_by_whether_they_may_drive(admin: Client) 
     assert _names(admin.post(DRIVERS, {"q": "Cruz, Ada"})) == ["de la Cruz"]
     assert _names(admin.post(DRIVERS, {"activation": "inactive"})) == ["Brooks"]
     assert _names(admin.get(f"{DRIVERS}?activation=suspended")) == ["Adair"]
-    assert "No driver is found by this." in text_of(admin.post(DRIVERS, {"q": "nobody"}))
+    assert "No drivers match this filter." in text_of(admin.post(DRIVERS, {"q": "nobody"}))
 
 
 def test_driver_list_shows_next_expiry_and_rides_ahead(admin: Client) -> None:
@@ -368,7 +368,7 @@ def test_driver_list_shows_next_expiry_and_rides_ahead(admin: Client) -> None:
     said = text_of(admin.get(DRIVERS))
 
     assert "▲ 2 days left Motor vehicle record 2 1 after a credential expires" in said
-    assert "All in order 0" in said
+    assert "All valid 0" in said
 
 
 def test_every_narrowing_has_its_words_and_its_filter(admin: Client) -> None:

@@ -86,7 +86,7 @@ def test_a_credential_is_shown_with_what_hangs_on_it(desk: Client) -> None:
 
     said = text_of(page)
     assert "Motor vehicle record ▲ 2 days left" in said
-    assert "1 ride is given out for a day on which it does not hold." in said
+    assert "1 ride is assigned on a day when this credential is not valid." in said
     assert (
         "Expiration date 2026-11-22 Issued 2024-01-01 Illinois Required Yes: no rides are assigned without it" in said
     )
@@ -121,7 +121,7 @@ def test_newer_credential_replaces_and_keeps_the_older(desk: Client) -> None:
     desk.post(path, {"expires_on": "2029-01-01", "blocking": "on"})
 
     assert page.context["file"]["blocking"].value() is True
-    assert "The current one is kept as replaced." in text_of(page)
+    assert "The current credential remains on file as replaced." in text_of(page)
     rows = vehicle.credentials.filter(type="insurance").order_by("created_at", "pk")
     assert [(row.expires_on, row.replaced, row.blocking) for row in rows] == [
         (dt.date(2028, 1, 1), True, True), (dt.date(2029, 1, 1), False, True),
@@ -170,7 +170,9 @@ def test_credential_is_verified_by_another_person(desk: Client) -> None:
     other = visitor(UserRole.FLEET_ADMIN)
     other_page = visitor(UserRole.ADMIN).get(_of(driver))
 
-    assert "Entered 2026-11-20 09:00 Pat Example Verified not yet You entered it: someone else" in text_of(own_page)
+    assert "Entered 2026-11-20 09:00 Pat Example Verified not yet You entered this credential. Someone else" in text_of(
+        own_page
+    )
     assert "Verify" not in text_of(own_page)
     assert told(refused) == ["You entered this credential: someone else has to verify it."]
     credential.refresh_from_db()

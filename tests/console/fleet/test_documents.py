@@ -80,7 +80,7 @@ def test_a_scan_is_kept_and_given_back_as_a_file_to_be_saved(
     done = desk.post(_to(credential), _file(data, "x.exe", "text/html"), follow=True)
 
     document = Document.objects.get()
-    assert told(done) == ["The scan is kept."]
+    assert told(done) == ["The scan is saved."]
     assert (document.kind, document.size, document.added_at, document.added_by[:5]) == (kind, len(data), NOW, "user:")
     assert "Save scan 1" in text_of(done)
     answer = desk.get(_of(document))
@@ -187,13 +187,13 @@ def test_a_scan_is_removed_for_good_and_the_reason_stays(desk: Client, credentia
 
     document.refresh_from_db()
     assert told(done) == ["The scan is removed."]
-    assert "There is none yet." in text_of(done)
+    assert "None yet." in text_of(done)
     assert (document.content_encrypted, document.content, document.removed_at) == (None, b"", NOW)
     assert (document.removed_by[:5], document.removal_reason) == ("user:", "Somebody else's license")
     assert _trail("documents.remove")[0].reason == "Somebody else's license"
     assert desk.get(_of(document)).status_code == 404
     again = desk.post(_of(document, "remove/"), {"reason": "x"}, follow=True)
-    assert told(again) == ["Somebody has removed it meanwhile."]
+    assert told(again) == ["Someone else has already removed this scan."]
     assert _kept(credential).pk != document.pk  # the same file may be uploaded again
 
 

@@ -115,7 +115,7 @@ def test_a_drivers_page_shows_credentials_shifts_leave_and_rides(desk: Client) -
 
     said = text_of(desk.get(f"{DRIVERS}{driver.pk}/"))
 
-    assert f"{driver.provider.name} · Employee · 1 ride given to this driver" in said
+    assert f"{driver.provider.name} · Employee · 1 upcoming ride assigned to this driver" in said
     assert "Motor vehicle record required ▲ 2 days left 1 ride at risk 2026-11-22 2024-01-01 Illinois" in said
     assert "Illinois 2026-11-20 09:00 Carelane" in said
     assert f"2026-11-20 07:00 2026-11-20 17:00 {shift.vehicle.unit_number}" in said
@@ -142,7 +142,7 @@ def test_a_page_offers_what_can_be_done_by_who_may(desk: Client) -> None:
         ["Activate…", "Has left…", "Add…"], [], ["Activate…", "Add…"], ["Suspend…", "Has left…", "Add…"],
     ]  # fmt: skip
     assert "Suspended: Complaint" in suspended
-    assert "None is planned." in suspended
+    assert "None planned." in suspended
 
 
 def test_a_vehicles_page_shows_what_it_is_and_its_credentials(desk: Client) -> None:
@@ -151,9 +151,9 @@ def test_a_vehicles_page_shows_what_it_is_and_its_credentials(desk: Client) -> N
     said = text_of(desk.get(f"{VEHICLES}{vehicle.pk}/"))
 
     assert "V17 ✓ In service" in said
-    assert "Wheelchair van · 0 rides given to this vehicle" in said
+    assert "Wheelchair van · 0 upcoming rides assigned to this vehicle" in said
     assert "Ford Transit 2021" in said
-    assert "standard: 2 walking, 1 in wheelchairs, 0 on stretchers" in said
+    assert "standard: 2 ambulatory, 1 wheelchairs, 0 stretchers" in said
     assert "Registration required ✓ Valid 2028-01-01" in said
 
 
@@ -183,11 +183,11 @@ def test_suspension_shows_beforehand_which_rides_it_touches(desk: Client) -> Non
     page = desk.get(f"{DRIVERS}{driver.pk}/activation/?to=suspended")
 
     assert [(row["ride"].pk, str(row["becomes"])) for row in page.context["rides"]] == [
-        (under_way.pk, "Under way: a dispatcher decides"),
-        (coming.pk, "Waits for a driver again"),
-        (attended.pk, "Rides along: stays"),
+        (under_way.pk, "In progress: a dispatcher decides"),
+        (coming.pk, "Becomes unassigned"),
+        (attended.pk, "Attendant on this ride: stays"),
     ]
-    assert "3 rides are given to this driver" in text_of(page)
+    assert "3 rides are assigned to this driver" in text_of(page)
     entry = AuditEntry.objects.get(action="drivers.rides")
     assert set(entry.rider_ids) == {ride.rider_id for ride in (coming, under_way, attended)}
     assert _state() == before
@@ -199,7 +199,7 @@ def test_many_rides_are_listed_in_part_and_counted_whole(desk: Client, monkeypat
 
     said = text_of(desk.get(f"{DRIVERS}{driver.pk}/activation/"))
 
-    assert "3 rides are given to this driver These are the next 1;" in said
+    assert "3 rides are assigned to this driver Only the next 1 rides are listed." in said
 
 
 def test_fleet_admin_suspends_without_learning_who_rides() -> None:
@@ -230,8 +230,8 @@ def test_suspension_releases_rides_in_the_same_step(desk: Client) -> None:
         "scheduled", "en_route", "assigned",
     ]  # fmt: skip
     assert told(done) == [
-        "The driver is suspended. 1 ride waits for a driver.",
-        "2 rides still name the driver: a dispatcher has to look at them.",
+        "The driver is suspended. 1 ride is now unassigned.",
+        "2 rides are still assigned to the driver: a dispatcher has to review them.",
     ]
     assert done.redirect_chain == [(f"{DRIVERS}{driver.pk}/", 302)]
 
@@ -286,13 +286,13 @@ def test_driver_with_every_credential_is_activated(desk: Client) -> None:
 
     driver.refresh_from_db()
     assert "All required credentials are valid." in text_of(page)
-    assert (driver.activation, told(done)) == ("active", ["The driver may drive."])
+    assert (driver.activation, told(done)) == ("active", ["The driver is active."])
 
 
 def test_suspension_of_who_has_no_ride_says_so(desk: Client) -> None:
     driver = fit_driver()
 
-    assert "No ride is given to this driver." in text_of(desk.get(f"{DRIVERS}{driver.pk}/activation/?to=nonsense"))
+    assert "No rides are assigned to this driver." in text_of(desk.get(f"{DRIVERS}{driver.pk}/activation/?to=nonsense"))
 
 
 def test_a_vehicle_is_taken_off_the_road_with_its_rides_in_sight(desk: Client) -> None:
@@ -306,7 +306,7 @@ def test_a_vehicle_is_taken_off_the_road_with_its_rides_in_sight(desk: Client) -
     done = desk.post(path, {"status": "maintenance", "reason": "Brakes", "version": 1}, follow=True)
 
     assert [(row["ride"].pk, str(row["becomes"])) for row in page.context["rides"]] == [
-        (under_way.pk, "Under way: a dispatcher decides"), (coming.pk, "Needs another vehicle"),
+        (under_way.pk, "In progress: a dispatcher decides"), (coming.pk, "Needs another vehicle"),
     ]  # fmt: skip
     assert set(AuditEntry.objects.get(action="vehicles.rides").rider_ids) == {coming.rider_id, under_way.rider_id}
     vehicle.refresh_from_db()
@@ -314,7 +314,8 @@ def test_a_vehicle_is_taken_off_the_road_with_its_rides_in_sight(desk: Client) -
     assert (vehicle.status, vehicle.version, coming.vehicle_id) == ("maintenance", 2, vehicle.pk)
     assert AuditEntry.objects.get(action="vehicles.change_status").reason == "Brakes"
     assert told(done) == [
-        "The vehicle is now: Maintenance.", "2 rides still name the vehicle: a dispatcher has to look at them.",
+        "The vehicle is now: Maintenance.",
+        "2 rides are still assigned to the vehicle: a dispatcher has to review them.",
     ]  # fmt: skip
     back = desk.post(path, {"status": "in_service", "version": 2}, follow=True)
     assert told(back) == ["The vehicle is now: In service."]
@@ -328,7 +329,7 @@ def test_refused_change_of_a_vehicle_changes_nothing(desk: Client) -> None:
     stale = desk.post(path, {"status": "retired", "reason": "Rust", "version": 7})
 
     assert (unknown.status_code, stale.status_code) == (422, 422)
-    assert "No ride is given to this vehicle." in text_of(unknown)
+    assert "No rides are assigned to this vehicle." in text_of(unknown)
     assert "Someone else changed it" in text_of(stale)
     assert _state() == before
     assert visitor(UserRole.DISPATCHER).post(path, {"status": "retired", "version": 1}).status_code == 403

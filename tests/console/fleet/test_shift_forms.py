@@ -145,9 +145,9 @@ def test_overnight_shift_uses_the_providers_time_zone(desk: Client) -> None:
         ({"vehicle": str(uuid7())}, "vehicle", "Select a valid choice"),
         ({"day": "someday"}, "day", "Enter a valid date."),
         ({"starts": "25:00"}, "starts", "This is no time."),
-        ({"starts": "+45"}, "starts", "Write a time of day, like 14:30 or 2:30p."),
-        ({"ends": "now"}, "ends", "Write a time of day, like 14:30 or 2:30p."),
-        ({"ends": "06:00"}, "ends", "A shift ends at another time than it starts."),
+        ({"starts": "+45"}, "starts", "Enter a time of day, such as 14:30 or 2:30p."),
+        ({"ends": "now"}, "ends", "Enter a time of day, such as 14:30 or 2:30p."),
+        ({"ends": "06:00"}, "ends", "A shift cannot start and end at the same time."),
         ({"day": "2027-03-14", "starts": "02:30"}, "starts", "There is no 02:30 on that day: the clocks go forward."),
         ({"day": "2026-11-01", "starts": "01:30"}, "starts", "01:30 occurs twice on that day: choose one of the two."),
     ],
@@ -244,8 +244,8 @@ def test_rides_left_without_a_shift_are_shown_first(desk: Client) -> None:
     done = desk.post(_of(shift), _looked(asked, sent), follow=True)
 
     assert asked.status_code == 422
-    assert "1 ride is left without a shift" in text_of(asked)
-    assert "I have seen these rides: leave them as they are" in text_of(asked)
+    assert "1 ride would be outside the driver's shifts" in text_of(asked)
+    assert "I have reviewed these rides: keep them with the driver" in text_of(asked)
     shown = asked.content.decode()
     assert f"/{left.pk}/" in shown
     assert f"/{kept.pk}/" not in shown
@@ -273,10 +273,10 @@ def test_rides_added_meanwhile_are_shown_before_the_change(desk: Client, act: st
     assert (asked.status_code, again.status_code, once_more.status_code, done.status_code) == (422, 422, 422, 302)
     assert "Since you looked" not in text_of(asked)
     said = text_of(again)
-    assert "Since you looked, more rides are left without a shift. Look at them." in said
-    assert "2 rides are left without a shift" in said
+    assert "More rides would be outside the driver's shifts than you reviewed. Review them again." in said
+    assert "2 rides would be outside the driver's shifts" in said
     assert [(row["ride"].pk, row["becomes"]) for row in again.context["rides"]] == [
-        (new.pk, "New since you looked; stays with the driver"),
+        (new.pk, "Added since your review; stays with the driver"),
         (seen.pk, "Stays with the driver"),
     ]
     assert 'name="accept" checked' not in again.content.decode()
@@ -317,7 +317,7 @@ def test_who_is_given_another_shift_leaves_the_rides_of_this_one(desk: Client) -
 
     asked = desk.post(_of(shift), _form(other, van, version=1))
 
-    assert "1 ride is left without a shift" in text_of(asked)
+    assert "1 ride would be outside the driver's shifts" in text_of(asked)
     assert _span(shift) == (SIX, SIX + 8 * HOUR, "planned")
 
 
@@ -331,13 +331,13 @@ def test_a_shift_to_come_is_cancelled_after_its_rides_were_shown(desk: Client) -
     done = desk.post(_of(shift, "step/"), _looked(asked, sent), follow=True)
     again = desk.post(_of(shift, "step/"), {"do": "cancel", "version": 2}, follow=True)
 
-    assert "Cancel it all the same" in text_of(asked)
+    assert "Cancel anyway" in text_of(asked)
     assert before[2] == "planned"
     assert _span(shift)[2] == "cancelled"
     assert told(done) == ["The shift is cancelled."]
     assert told(again) == ["The shift is cancelled."]
     page = text_of(desk.get(_of(shift)))
-    assert "It is cancelled." in page
+    assert "This shift is canceled." in page
     assert "Save the shift" not in page
     assert "With the driver" in page
 
@@ -351,10 +351,10 @@ def test_a_shift_that_has_begun_is_ended_and_not_cancelled(desk: Client) -> None
     asked = desk.post(_of(shift, "step/"), {"do": "end", "version": 1})
     done = desk.post(_of(shift, "step/"), _looked(asked, {"do": "end", "version": 1}), follow=True)
 
-    assert "It ends now" in page
+    assert "End now" in page
     assert "Cancel the shift" not in page
     assert (refused.status_code, "end it instead of cancelling it" in text_of(refused)) == (422, True)
-    assert "End it all the same" in text_of(asked)
+    assert "End anyway" in text_of(asked)
     assert _span(shift) == (NOW - 2 * HOUR, NOW, "planned")
     assert told(done) == ["The shift has ended."]
 
@@ -366,8 +366,8 @@ def test_only_a_shift_under_way_ends_now(desk: Client, starts_at: dt.datetime) -
     answer = desk.post(_of(shift, "step/"), {"do": "end", "version": 1})
 
     assert answer.status_code == 422
-    assert "The shift is not under way." in text_of(answer)
-    assert "It ends now" not in text_of(answer)
+    assert "The shift is not in progress." in text_of(answer)
+    assert "End now" not in text_of(answer)
     assert _span(shift) == (starts_at, starts_at + 8 * HOUR, "planned")
 
 

@@ -97,7 +97,7 @@ def test_plan_is_narrowed_to_a_provider_and_its_links_stay_there(desk: Client) -
 
     assert list(_cells(page)) == ["Ours"]
     assert page.context["later"] == f"?day=2026-11-23&provider={ours.provider_id}"
-    assert "This provider has no driver." in text_of(desk.get(f"{PLAN}?provider={empty.pk}"))
+    assert "This provider has no drivers." in text_of(desk.get(f"{PLAN}?provider={empty.pk}"))
 
 
 def test_plan_without_anybody_says_so(desk: Client) -> None:
