@@ -42,5 +42,5 @@ def test_pages_say_how_old_rides_are(month: legs.Cast, known: dt.datetime | None
 
     pages = [f"leadTime/rides/?{NOVEMBER}", f"utilization/?{NOVEMBER}", driver, "day/?day=2026-11-20"]
 
-    said = ["Recorded before" in text_of(client.get(f"{PAGE}{page}")) for page in pages]
+    said = ["Rides as of" in text_of(client.get(f"{PAGE}{page}")) for page in pages]
     assert said == [known is not None] * 4

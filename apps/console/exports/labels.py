@@ -124,7 +124,7 @@ def schedule_content(schedule: ReportSchedule) -> str:
     if schedule.kind == ReportSchedule.Kind.EXPORT:
         name = DATASET_NAMES.get(schedule.dataset, schedule.dataset)
         return f"{name}, {schedule.get_format_display()}"
-    return _("Main figures") if schedule.report == OVERVIEW else kpi_title(KPI_BY_KEY[schedule.report])
+    return _("Key figures") if schedule.report == OVERVIEW else kpi_title(KPI_BY_KEY[schedule.report])
 
 
 def schedule_cadence(schedule: ReportSchedule) -> str:

@@ -159,7 +159,7 @@ class ReportForm(_ScheduleForm):
         self, data: Any = None, *, by: Principal, current: ScheduleRequest | None = None, initial: Any = None
     ) -> None:
         super().__init__(data, by=by, current=current, initial={**_MONDAY_AT_SEVEN, **(initial or {})})
-        choose(self, "report", [(OVERVIEW, str(_("Main figures"))), *((kpi.key, kpi_title(kpi)) for kpi in ALL_KPIS)])
+        choose(self, "report", [(OVERVIEW, str(_("Key figures"))), *((kpi.key, kpi_title(kpi)) for kpi in ALL_KPIS)])
         choose(self, "covers", capitalized(choice for choice in Covers.choices if choice[0] != Covers.CHANGES))
 
     def initial_of(self, current: ScheduleRequest) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def _table(summary: Summary) -> list[list[object]]:
             (": ".join(labels.count_labels(Count("reason", reason.category, reason.code))), reason.amount)
             for reason in summary.top_reasons
         ],
-        _("What waits now, whatever the day"): _waiting(summary),
+        _("Open work now, for any day"): _waiting(summary),
     }
     return [
         [_("What"), _("Figure"), _("Value"), _("numerator"), _("denominator")],
@@ -128,8 +128,8 @@ def _summary_context(
 def _waiting(summary: Summary) -> list[tuple[str, int | None]]:
     now = summary.now
     return [
-        (_("Without a driver, next 24 hours"), now.unassigned_next_24_hours),
-        (_("Ready, and not yet reached"), now.will_calls_waiting),
+        (_("Unassigned, next 24 hours"), now.unassigned_next_24_hours),
+        (_("Ready, waiting for a vehicle"), now.will_calls_waiting),
         *(
             (_("Open exceptions: %(severity)s") % {"severity": ride_labels.SEVERITIES[severity].text}, count)
             for severity, count in now.open_exceptions.items()

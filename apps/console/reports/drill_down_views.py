@@ -37,9 +37,9 @@ from lib.scopes import Scope
 
 LIST: Final = Listing("report_rides", sorts={}, size=50)
 COUNTED: Final = {
-    "denominator": _("All that it is about"),
-    "numerator": _("Those it counts"),
-    "excluded": _("Those it leaves out"),
+    "denominator": _("All rides"),
+    "numerator": _("Counted rides"),
+    "excluded": _("Excluded rides"),
 }
 
 

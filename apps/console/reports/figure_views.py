@@ -37,8 +37,8 @@ _OF_ENDINGS: Final = ("fulfillmentRate", "completionRate", "providerFailureRate"
 _OF_EXCEPTIONS: Final = ("exceptionRate", "mtta", "mttr", "incidentRate")
 _BREAKDOWNS: Final[Mapping[str, str | Promise]] = {
     "reason": gettext_lazy("Why rides ended"),
-    "fault": gettext_lazy("Whose doing it was"),
-    "exception_type": gettext_lazy("Which exceptions there were"),
+    "fault": gettext_lazy("Who was at fault"),
+    "exception_type": gettext_lazy("Exceptions by type"),
 }
 
 
@@ -75,7 +75,7 @@ def figure(request: HttpRequest, key: str) -> HttpResponse:
     context |= _trend_context(kpi, selection, trend, parameters, by)
     if bucket_by in TIMES and MIN_LINES <= len(selection.facility_ids or ()) <= MAX_LINES:
         context["line_choices"] = [
-            (_("All together"), f"?{spelled({**page_query, 'each': ''})}", not each),
+            (_("Total"), f"?{spelled({**page_query, 'each': ''})}", not each),
             (_("Each facility"), f"?{spelled({**page_query, 'each': EACH})}", each),
         ]
     if report_pdf.is_requested(request):

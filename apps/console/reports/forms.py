@@ -73,7 +73,7 @@ class ReportFilter(ListFilter):
             return data | {"from": None, "to": None}
         for name in ("from", "to"):
             if not data.get(name) and name not in self.errors:
-                self.add_error(name, _("Say both days."))
+                self.add_error(name, _("Enter both days."))
         return data
 
     @property

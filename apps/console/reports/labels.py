@@ -169,6 +169,6 @@ def exclusion_cells(figure: Figure) -> list[object]:
 def exclusion_headings(kpi: Kpi) -> list[str]:
     title = kpi_title(kpi)
     return [
-        _("%(title)s, left out: %(reason)s") % {"title": title, "reason": EXCLUSION_TEXTS[reason]}
+        _("%(title)s, excluded: %(reason)s") % {"title": title, "reason": EXCLUSION_TEXTS[reason]}
         for reason in kpi.excluded
     ]

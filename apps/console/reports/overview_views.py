@@ -71,7 +71,7 @@ def overview_file(request: HttpRequest) -> HttpResponse:
     rows = [
         [_name(row), *_file_cells(row.figures)] for row in in_order(report.rows, LIST.sort(request.GET.get("sort", "")))
     ]
-    total = [_("All together"), *_file_cells(report.total)]
+    total = [_("Total"), *_file_cells(report.total)]
     heads = [head for write in (labels.file_headings, labels.exclusion_headings) for kpi in kpis for head in write(kpi)]
     return exported(
         request,
@@ -114,7 +114,7 @@ def _value(key: str, row: FacilityRow) -> float:
 
 
 def _name(row: FacilityRow) -> str:
-    return row.name if row.facility_id else _("Rides of no facility")
+    return row.name if row.facility_id else _("Rides without a facility")
 
 
 def _report_context(report: FacilityReport, selection: Selection, filter_values: Any, sort: str) -> dict[str, Any]:

@@ -52,9 +52,9 @@ def label(bucket_by: str, key: Sequence[Any], names: Mapping[Any, str] | Names) 
         case "weekday_hour":
             return f"{WEEKDAYS[key[0] - 1]} {key[1]:02d}:00"
         case "facility":
-            return names[key[0]] if key[0] else _("Rides of no facility")
+            return names[key[0]] if key[0] else _("Rides without a facility")
         case "provider":
-            return names[key[0]] if key[0] else _("Rides of no provider")
+            return names[key[0]] if key[0] else _("Rides without a provider")
         case "service_type":
             return str(capfirst(ServiceType(key[0]).label))
         case "pattern":

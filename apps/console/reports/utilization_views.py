@@ -94,7 +94,7 @@ def utilization_file(request: HttpRequest) -> HttpResponse:
     names = _names(of, [row.id for row in workers], by)
     heads = [
         SINGULAR_LABELS[of], _("Rides"), _("Minutes busy"), _("Minutes on board"), _("Minutes on shift"), _("Miles"),
-        _("Share of the shift"), _("Last day"),
+        _("Utilization"), _("Last day"),
     ]  # fmt: skip
     return exported(
         request,

@@ -106,7 +106,9 @@ def report(run: ScheduleRun, *, by: Principal) -> dict[str, Any]:
     if run.schedule.report != OVERVIEW:
         facilities = [
             _row(
-                row.figures[run.schedule.report], row.before[run.schedule.report], row.name or _("Rides of no facility")
+                row.figures[run.schedule.report],
+                row.before[run.schedule.report],
+                row.name or _("Rides without a facility"),
             )
             for row in values.rows
         ]

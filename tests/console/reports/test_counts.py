@@ -74,7 +74,7 @@ def test_type_of_exceptions_that_is_gone_is_said_by_its_code(supervisor: Client)
     page = supervisor.get(f"{COUNTS}?dimension=exception_type&category=critical&code=gone_since")
 
     assert "Rides behind: Critical, Gone_since" in text_of(page)
-    assert "There are none in this period." in text_of(page)
+    assert "None in this period." in text_of(page)
 
 
 def test_analyst_opens_no_small_count(month: legs.Cast) -> None:
@@ -85,7 +85,7 @@ def test_analyst_opens_no_small_count(month: legs.Cast) -> None:
     small = analyst.get(f"{COUNTS}?{NOVEMBER}&dimension=status&category=no_show")
 
     assert set(hidden) == {""}
-    assert "Too few rides to show to who may see no rider." in text_of(small)
+    assert "Too few rides to show to users without access to rider identities." in text_of(small)
     assert month.rider.last_name not in small.content.decode()
 
 

@@ -152,7 +152,7 @@ def test_page_draws_a_line_for_each_and_opens_it(supervisor: Client, three: list
     assert [cell and cell["value"] for cell in rows[0]["each"]] == ["100.0 %", None]
     behind = supervisor.get(rows[1]["each"][0]["url"])
     assert [row["ride"].facility.name for row in behind.context["rows"]] == ["Alder"]
-    assert [one[0] for one in response.context["line_choices"]] == ["All together", "Each facility"]
+    assert [one[0] for one in response.context["line_choices"]] == ["Total", "Each facility"]
     assert [one[2] for one in plain.context["line_choices"]] == [True, False]
     # Other breakdowns combine all facilities.
     assert [("each=" in url) for name, _label, url in response.context["bucket_choices"]] == [True] * 3 + [False] * 6
@@ -236,8 +236,8 @@ def test_facility_and_provider_rows_sort_by_name_and_drill_down(supervisor: Clie
     services = supervisor.get(f"{PAGE}completionRate/?{NOVEMBER}&by=service_type").context["rows"]
     api = api_with(TokenRole.BILLING_READONLY).get(f"/api/reports/trends?{PERIOD}&kpi=completionRate&by=provider")
 
-    assert [row["label"] for row in facilities] == ["Alder", "Birch", "Cedar", "Rides of no facility"]
-    assert [row["label"] for row in providers] == ["Xeno", "Yard", "Zeta", "Rides of no provider"]
+    assert [row["label"] for row in facilities] == ["Alder", "Birch", "Cedar", "Rides without a facility"]
+    assert [row["label"] for row in providers] == ["Xeno", "Yard", "Zeta", "Rides without a provider"]
     assert [one["name"] for one in api.json()["data"]] == ["Xeno", "Yard", "Zeta", None]
     assert [row["label"] for row in services] == ["Appointment"]
     assert (facilities[-1]["url"], providers[-1]["url"]) == ("", "")

@@ -69,8 +69,8 @@ def test_overview_shows_every_expected_figure(supervisor: Client, month: legs.Ca
     assert tiles_of(response) == {key: one[:3] for key, one in EXPECTED.items()}
     said = text_of(response)
     assert "Pickups on time 80.0 % 36 of 45 , Pickups on time Before: \N{EN DASH}" in said
-    assert "2026-11-01 to 2026-11-30 · Figures hold what was recorded before 2026-11-20 09:00" in said
-    assert "days are closed up to 2026-11-12" in said
+    assert "2026-11-01 to 2026-11-30 · Data as of 2026-11-20 09:00" in said
+    assert "final through 2026-11-12" in said
 
 
 def test_panel_says_how_a_figure_is_counted(supervisor: Client, month: legs.Cast) -> None:
@@ -78,7 +78,7 @@ def test_panel_says_how_a_figure_is_counted(supervisor: Client, month: legs.Cast
 
     assert (
         "How is this counted? Fulfillment What share of the rides due to be provided was completed?"
-        " Numerator Completed rides: 35 Denominator Completed and unfulfilled rides: 43 Left out"
+        " Numerator Completed rides: 35 Denominator Completed and unfulfilled rides: 43 Excluded"
     ) in said
     assert "Canceled: 7 , Fulfillment, Canceled No-shows: 4" in said
     assert "Version kpi-1" in said
@@ -95,7 +95,7 @@ def test_tiles_table_file_and_api_say_the_same(supervisor: Client, month: legs.C
     wire = {one["key"]: (one["value"], one["numerator"], one["denominator"]) for one in api["total"]}
     filed = ["" if it is None else str(it) for key in MAIN_KPIS for it in tiles[key]]
     assert wire == tiles
-    assert [row[: 1 + len(filed)] for row in rows[1:]] == [[month.facility.name, *filed], ["All together", *filed]]
+    assert [row[: 1 + len(filed)] for row in rows[1:]] == [[month.facility.name, *filed], ["Total", *filed]]
     (row,) = response.context["rows"]
     assert [(one["figure"].value, one["figure"].denominator) for one in row["cells"]] == [
         (tiles[key][0], tiles[key][2]) for key in MAIN_KPIS
@@ -146,7 +146,7 @@ def test_periods(supervisor: Client, query: str, first: str, last: str) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("period=own&from=2026-01-01", "Say both days."),
+        ("period=own&from=2026-01-01", "Enter both days."),
         ("from=2026-02-01&to=2026-01-01", "must be no earlier than"),
         ("from=2020-01-01&to=2026-01-01", "The period must not be longer than "),
         ("period=own&from=x&to=2026-01-01", "Enter a valid date."),
@@ -197,7 +197,7 @@ def test_rides_of_no_facility_have_a_row_that_opens_nothing(supervisor: Client, 
 
     (row,) = supervisor.get(f"{PAGE}?{NOVEMBER}").context["rows"]
 
-    assert row["name"] == "Rides of no facility"
+    assert row["name"] == "Rides without a facility"
     assert {one["url"] for one in row["cells"]} == {""}
 
 
@@ -225,7 +225,7 @@ def test_analyst_sees_no_small_figure_and_no_name(month: legs.Cast) -> None:
     assert TOO_FEW in rows[1]
     assert len(rides.context["rows"]) == 43
     assert month.rider.last_name not in rides.content.decode()
-    assert "Too few rides to show to who may see no rider." in text_of(few)
+    assert "Too few rides to show to users without access to rider identities." in text_of(few)
     assert few.context["rows"] == []
     entry = AuditEntry.objects.filter(action="reports.rides").earliest("at")
     assert (entry.rider_ids, entry.phi) == ([], "")
@@ -420,7 +420,7 @@ def test_summary_is_of_yesterday_where_no_day_is_named(supervisor: Client) -> No
     response = supervisor.get(f"{PAGE}day/")
 
     assert response.context["selection"].first == dt.date(2026, 11, 19)
-    assert "There are no rides in this period." in text_of(response)
+    assert "No rides in this period." in text_of(response)
 
 
 def test_summary_of_what_is_no_day_says_so(supervisor: Client) -> None:

@@ -61,7 +61,7 @@ def test_overview_in_pdf_says_what_the_page_says(supervisor: Client, month: legs
     cells = "".join(
         f"{cell['value']}{cell['of']}" if cell["figure"].denominator else "\N{EN DASH}" for cell in row["cells"]
     )
-    assert squeezed(f"{row['name']}{cells}Alltogether{cells}") in said
+    assert squeezed(f"{row['name']}{cells}Total{cells}") in said
 
 
 def test_figure_in_pdf_says_what_the_page_says(supervisor: Client, month: legs.Cast) -> None:
@@ -116,14 +116,14 @@ def test_pdf_says_what_it_is_about_and_can_be_read_aloud(
     said = text(made)
     assert said.partition("Prairie Mobility")[1]
     assert f"2026-11-01 to 2026-11-30 Facilities: {month.facility.name} · Provider: All providers" in said
-    assert "Made 2026-11-20 09:00 CST for " in said
+    assert "Created 2026-11-20 09:00 CST for " in said
     assert f"1 / {len(made.pages)}" in said
     root = cast(Any, made.trailer["/Root"])
     assert root["/MarkInfo"]["/Marked"]
     assert b"pdfuaid:part" in root["/Metadata"].get_data()
     if path != "utilization/":
-        assert "Figures hold what was recorded before 2026-11-20 09:00" in said
-        assert "figures as defined in kpi-1" in said
+        assert "Data as of 2026-11-20 09:00" in said
+        assert "definitions kpi-1" in said
 
 
 def test_pictures_are_described(supervisor: Client, month: legs.Cast) -> None:
@@ -190,7 +190,7 @@ def test_facilities_side_by_side_in_pdf(supervisor: Client, db: None) -> None:
 
     said = text(report(supervisor, f"pickupOnTimeRate/?{NOVEMBER}&each=facility&facility={ids}"))
 
-    assert "By day Alder Birch All together Mon 2026-11-02 100.0 % 1 of 1 \N{EN DASH} 100.0 % 1 of 1" in said
+    assert "By day Alder Birch Total Mon 2026-11-02 100.0 % 1 of 1 \N{EN DASH} 100.0 % 1 of 1" in said
     assert "Tue 2026-11-03 0.0 % 0 of 1 100.0 % 1 of 1 50.0 % 1 of 2" in said
 
 
@@ -237,4 +237,4 @@ def test_pdfs_take_their_scope(db: None) -> None:
 
 def test_pdf_without_rides_says_so(supervisor: Client) -> None:
     for path in ("", "leadTime/", "day/", "utilization/"):
-        assert "There are no rides in this period." in text(report(supervisor, f"{path}?from=2026-01-01&to=2026-01-02"))
+        assert "No rides in this period." in text(report(supervisor, f"{path}?from=2026-01-01&to=2026-01-02"))

@@ -1,4 +1,4 @@
-"""Work of drivers and vehicles on pages, in files and over the API, and the days of each."""
+"""Driver and vehicle utilization on pages, in files and over the API, and the days of each."""
 
 import datetime as dt
 from typing import Any
@@ -63,7 +63,7 @@ def test_days_of_a_driver_open_the_board(supervisor: Client, crew: legs.Cast) ->
     days = [(one["date"].day, one["rides"], one["busy"], one["on_shift"], one["share"]) for one in page.context["rows"]]
     assert days == [(3, "1", "0 h 20 min", "2 h 00 min", "16.7 %"), (2, "2", "0 h 40 min", "6 h 00 min", "11.1 %")]
     assert "Quill, Mara" in text_of(page)
-    assert "<title>Work by day" in page.content.decode()
+    assert "<title>Utilization by day" in page.content.decode()
     for one in page.context["rows"]:
         assert supervisor.get(one["day"]).status_code == 200
 
@@ -103,7 +103,7 @@ def test_rides_out_of_reach_make_no_work(crew: legs.Cast) -> None:
 
     response = client.get(f"{WORK}?{NOVEMBER}")
 
-    assert "There are no rides in this period." in text_of(response)
+    assert "No rides in this period." in text_of(response)
     assert client.get(f"{WORK}driver/{crew.driver.pk}/?{NOVEMBER}").status_code == 404
 
 
