@@ -18,7 +18,7 @@ def _basis() -> Any:
     return fields.Choice(
         choices=[(basis.value, basis.value) for basis in (Basis.CLOSED, Basis.LIVE)],
         default=Basis.CLOSED.value,
-        help_text="Closed days as they were closed, or as they are now; restatements name what differs.",
+        help_text="Values of closed days as they were closed, or as they are now. `restatements` lists differences.",
     )
 
 
@@ -35,7 +35,7 @@ def _service_types() -> Any:
 
 
 class DailyQuery(Query):
-    """Which day, and of whom."""
+    """A day, and filters of its rides."""
 
     date = fields.LocalDate(help_text="The rides' local day.")
     facility_id = _ids("One facility, or several separated by commas.")
@@ -45,7 +45,7 @@ class DailyQuery(Query):
 
 
 class _FromTo:
-    """`from` and `to`, whose names are taken in Python."""
+    """Parameters `from` and `to`: `from` is a reserved word of Python."""
 
     def get_fields(self) -> dict[str, Any]:
         named = super().get_fields()  # type: ignore[misc]  # of the serializer beside it
@@ -55,7 +55,7 @@ class _FromTo:
 
 
 class PeriodQuery(_FromTo, Query):
-    """Which days, and of whom."""
+    """A period, and filters of its rides."""
 
     first = fields.LocalDate(help_text="The first day.")
     last = fields.LocalDate(help_text="The last day, at most 800 days in all.")
@@ -66,28 +66,26 @@ class PeriodQuery(_FromTo, Query):
 
 
 class FacilityQuery(PeriodQuery):
-    """Which days, of whom, and which figures."""
+    """A period, filters of its rides, and KPIs."""
 
-    kpi = fields.List(
-        child=fields.Choice(choices=_KEYS), required=False, help_text="Keys of kpis; all where none is named."
-    )
-    compare = fields.Boolean(default=True, help_text="Adds the figures of the period of the same length before.")
+    kpi = fields.List(child=fields.Choice(choices=_KEYS), required=False, help_text="Keys of KPIs; default: all.")
+    compare = fields.Boolean(default=True, help_text="Adds the figures of the preceding period of the same length.")
 
 
 class TrendQuery(PeriodQuery):
-    """Which figures, and along what."""
+    """A period, filters of its rides, KPIs, and the buckets of the trend."""
 
-    kpi = fields.List(child=fields.Choice(choices=_KEYS), max_length=10, help_text="Keys of kpis, up to 10.")
+    kpi = fields.List(child=fields.Choice(choices=_KEYS), max_length=10, help_text="Keys of KPIs, up to 10.")
     by = fields.Choice(choices=[(bucket, bucket) for bucket in BUCKET_GROUPINGS], default="day")
     each = fields.Choice(
         choices=[("facility", "facility")],
         required=False,
-        help_text="Adds `lines`: two to six facilities that are named, one by one; by day, week or month.",
+        help_text="Adds `lines`, one for each of two to six selected facilities; with by=day, week or month.",
     )
 
 
 class BreakdownQuery(PeriodQuery):
-    """Of what to count the words."""
+    """A period, filters of its rides, and the dimension to count by."""
 
     dimension = fields.Choice(
         choices=[(name, name) for name in ("reason", "fault", "exception_type")], default="reason"
@@ -95,7 +93,7 @@ class BreakdownQuery(PeriodQuery):
 
 
 class UtilizationQuery(PeriodQuery):
-    """Whose work to add up.  It is read from rides, as they are now."""
+    """A period, filters of its rides, and the kind of worker.  Reads the rides as they are now."""
 
     basis = None  # serializers take a field away so
     of = fields.Choice(choices=[("driver", "driver"), ("vehicle", "vehicle")], default="driver")
@@ -111,11 +109,11 @@ class RidesQuery(_FromTo, PageQuery):
         choices=[(value, value) for value in ("numerator", "denominator", "excluded")], default="denominator"
     )
     reason = fields.Text(required=False, max_length=60, help_text="A key of `excluded`, with counted=excluded.")
-    part = fields.Text(required=False, max_length=60, help_text="A key of `parts`, to look behind that one.")
+    part = fields.Text(required=False, max_length=60, help_text="A key of `parts`: lists the rides behind this part.")
     dimension = fields.Choice(
         choices=[(value, value) for value in DIMENSIONS],
         required=False,
-        help_text="Lists the rides behind a count; `category` and `code` say which count.",
+        help_text="Lists the rides behind a count, which `category` and `code` select.",
     )
     category = fields.Text(required=False, max_length=20, help_text="The status, or the severity of exceptions.")
     code = fields.Text(required=False, max_length=60, help_text="The reason, fault, or type of exceptions.")

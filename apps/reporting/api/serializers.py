@@ -20,7 +20,7 @@ from lib.api.fields import instant_text
 from lib.api.serializers import OutShape
 from lib.api.unpaginated import WholePageOut
 
-AS_OF: Final = "It holds all that was recorded before; null where the copy that was read cannot tell."
+AS_OF: Final = "Everything recorded before this time is included; null if the database replica does not report it."
 _EXCLUDED: Final = {"not_booked": 12, "cancelled": 31, "no_show": 9, "not_ended": 0}
 
 
@@ -33,22 +33,26 @@ def _id(value: UUID | None) -> str | None:
 
 
 class FigureOut(OutShape):
-    """One figure and what it is made of."""
+    """The value of a KPI, and the counts it is computed from."""
 
-    key = fields.Text(help_text="Of a kpi.")
-    value = fields.Number(allow_null=True, help_text="Null where there is nothing to count, or too little to show.")
+    key = fields.Text(help_text="The key of the KPI.")
+    value = fields.Number(allow_null=True, help_text="Null if there is nothing to count, or the value is suppressed.")
     numerator = fields.Integer(allow_null=True, help_text="Null for medians and percentiles.")
     denominator = fields.Integer(allow_null=True, help_text="For medians and percentiles, the number of values.")
-    excluded = fields.Anything(help_text="What the figure leaves out, by reason.")
-    parts = fields.Anything(help_text="Figures about some of the rides, by name; each opens to its rides, too.")
-    suppressed = fields.Boolean(help_text="Fewer than five rides stand behind it, and the caller may see no identity.")
+    excluded = fields.Anything(help_text="Numbers of excluded rides, by reason.")
+    parts = fields.Anything(
+        help_text="Values of the same kind for some of the rides, by name, each with a link to its rides."
+    )
+    suppressed = fields.Boolean(
+        help_text="True if it is based on fewer than five rides and the caller has no PHI level."
+    )
     rides = fields.Text(
         allow_null=True,
-        help_text="Where the rides it is about are; counted=numerator, or excluded and a reason, asks for others. "
-        "Null where nothing is shown, over more than 92 days, and for rides without a facility or provider.",
+        help_text="URL of the rides in the denominator; add counted=numerator, or counted=excluded and a reason, for "
+        "others. Null if suppressed, for more than 92 days, and for rides without a facility or provider.",
     )
     definition_version = fields.Text()
-    as_of = fields.Instant(allow_null=True, help_text="The figure holds what was recorded before.")
+    as_of = fields.Instant(allow_null=True, help_text="Everything recorded before this time is included.")
 
     example: ClassVar[dict[str, Any]] = {
         "key": "fulfillmentRate",
@@ -64,7 +68,7 @@ class FigureOut(OutShape):
 
 
 def figure_json(figure: Figure, progress: Progress, urls: RowUrls) -> dict[str, Any]:
-    """Write one figure, alike in every answer."""
+    """Return the JSON of a figure, the same in every answer."""
     values = as_json(figure)
     parts = {name: {**part, "rides": urls.of_part(figure, name)} for name, part in values["parts"].items()}
     return {
@@ -82,7 +86,7 @@ def _figures(figures: Figures, progress: Progress, urls: RowUrls) -> list[dict[s
 
 
 class ChangeOut(OutShape):
-    """A measure as it was closed, and as it is now."""
+    """A measure of a closed day: the value when it was closed, and the value now."""
 
     measure = fields.Text()
     closed = fields.Integer(allow_null=True)
@@ -90,12 +94,12 @@ class ChangeOut(OutShape):
 
 
 class RestatementOut(OutShape):
-    """A day of a facility whose figures have changed since it was closed, and what changed them."""
+    """A facility day whose figures have changed since it was closed, and the causes."""
 
     service_date = fields.LocalDate()
     facility_id = fields.Uuid(allow_null=True)
     changes = ChangeOut(many=True)
-    at = fields.Instant(allow_null=True, help_text="When it last changed.")
+    at = fields.Instant(allow_null=True, help_text="Time of the last change.")
     event_ids = fields.List(child=fields.Uuid())
     ride_ids = fields.List(child=fields.Uuid())
 
@@ -118,13 +122,13 @@ def _restated(restatements: list[Restated]) -> list[dict[str, Any]]:
 
 
 class ProgressOut(OutShape):
-    """How far the figures are."""
+    """How far the figures are up to date."""
 
-    as_of = fields.Instant(allow_null=True, help_text="Null while old rides are still being filled in.")
+    as_of = fields.Instant(allow_null=True, help_text="Null while older rides are still being backfilled.")
     backfilled_from = fields.LocalDate(
         allow_null=True, help_text="Earlier days are not backfilled yet; null if all days are."
     )
-    closed_through = fields.LocalDate(allow_null=True, help_text="This day and those before are closed.")
+    closed_through = fields.LocalDate(allow_null=True, help_text="This day and all earlier days are closed.")
 
 
 def _progress(progress: Progress) -> dict[str, Any]:
@@ -136,12 +140,12 @@ def _progress(progress: Progress) -> dict[str, Any]:
 
 
 class CategoryCountOut(OutShape):
-    """How many rides ended so, or exceptions there were."""
+    """The number of ended rides, or of exceptions, of one category."""
 
-    category = fields.Text(help_text="Status of the ending, or severity of the exceptions.")
+    category = fields.Text(help_text="Final status of the rides, or severity of the exceptions.")
     code = fields.Text(help_text="Reason, fault, or type of the exceptions.")
     amount = fields.Integer(allow_null=True)
-    rides = fields.Text(allow_null=True, help_text="Where these rides, or the rides of these exceptions, are.")
+    rides = fields.Text(allow_null=True, help_text="URL of these rides, or of the rides of these exceptions.")
 
 
 def counted_json(dimension: str, counts: list[CategoryCount], urls: RowUrls) -> list[dict[str, Any]]:
@@ -157,20 +161,20 @@ def counted_json(dimension: str, counts: list[CategoryCount], urls: RowUrls) -> 
 
 
 class NowOut(OutShape):
-    """What waits at this moment."""
+    """Open work at this moment."""
 
     open_exceptions = fields.Anything(help_text="By severity.")
     unassigned_next_24_hours = fields.Integer(allow_null=True)
-    will_calls_waiting = fields.Integer(allow_null=True, help_text="Released, and not yet reached.")
+    will_calls_waiting = fields.Integer(allow_null=True, help_text="Marked ready, and no vehicle has arrived yet.")
     as_of = fields.Instant(allow_null=True, help_text=AS_OF)
 
 
 class SummaryOut(OutShape):
-    """One day."""
+    """Summary of one day."""
 
     statuses = fields.Anything(help_text="Rides by status.")
     status_rides = fields.Anything(
-        help_text="Where they are, by status; null where there are none, or too few to show."
+        help_text="URLs of these rides, by status; null if there are none, or too few to show."
     )
     figures = FigureOut(many=True)
     top_reasons = CategoryCountOut(many=True)
@@ -201,10 +205,10 @@ class SummaryOut(OutShape):
 class FacilityFiguresOut(OutShape):
     """The figures of one facility."""
 
-    facility_id = fields.Uuid(allow_null=True, help_text="Null: rides of no facility.")
+    facility_id = fields.Uuid(allow_null=True, help_text="Null: rides without a facility.")
     facility_name = fields.Text()
     figures = FigureOut(many=True)
-    before = FigureOut(many=True, help_text="Of the period of the same length before.")
+    before = FigureOut(many=True, help_text="Of the preceding period of the same length.")
 
 
 class FacilityKpisOut(OutShape):
@@ -237,18 +241,18 @@ class FacilityKpisOut(OutShape):
 
 
 class PointOut(OutShape):
-    """The figures of one step."""
+    """The figures of one bucket."""
 
     key = fields.List(
         child=fields.Text(),
-        help_text="The day, or the first day of week or month; weekday (Monday 1) and hour; pattern; shift; id.",
+        help_text="The day, or first day of the week or month; or weekday (Monday 1) and hour, pattern, shift, or id.",
     )
-    name = fields.Text(allow_null=True, help_text="Of the facility or provider whose id the key is.")
+    name = fields.Text(allow_null=True, help_text="Name of the facility or provider if the key is its id.")
     figures = FigureOut(many=True)
 
 
 class LineOut(OutShape):
-    """One of several facilities, along the steps in which it has rides."""
+    """The figures of one facility, in the buckets in which it has rides."""
 
     facility_id = fields.Uuid()
     facility_name = fields.Text()
@@ -256,7 +260,7 @@ class LineOut(OutShape):
 
 
 class TrendOut(OutShape):
-    """Figures along time, or along hours of the week, dialysis, facilities, providers, service types."""
+    """Figures over time, or by hour of the week, dialysis days, facility, provider, or service type."""
 
     by = fields.Text()
     data = PointOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
@@ -288,7 +292,7 @@ class TrendOut(OutShape):
 
 
 class BreakdownOut(OutShape):
-    """Counts by word, the most first."""
+    """Counts by category, highest first."""
 
     dimension = fields.Text()
     data = CategoryCountOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
@@ -305,7 +309,7 @@ class BreakdownOut(OutShape):
 
 
 class DefinitionOut(OutShape):
-    """One figure: what it asks, and which rides it counts."""
+    """A KPI definition: its question, and the rides that it counts."""
 
     key = fields.Text()
     version = fields.Text()
@@ -315,10 +319,10 @@ class DefinitionOut(OutShape):
     population = fields.Text(help_text="What the denominator counts.")
     counted = fields.Text(help_text="What the numerator counts, or the value measures.")
     quantile = fields.Number(allow_null=True, help_text="0.5 for a median; null for rates and means.")
-    numerator = fields.List(child=fields.Text(), help_text="Measures, added up.")
+    numerator = fields.List(child=fields.Text(), help_text="Measures that are added up.")
     denominator = fields.List(child=fields.Text())
-    excluded = fields.Anything(help_text="What is left out, in words, by the keys of figures.")
-    parts = fields.Anything(help_text="What the parts are about, by name.")
+    excluded = fields.Anything(help_text="Descriptions of the exclusions, by key.")
+    parts = fields.Anything(help_text="Titles of the parts, by name.")
     higher_is_better = fields.Boolean(allow_null=True)
 
     def to_representation(self, kpi: Kpi) -> dict[str, Any]:
@@ -341,22 +345,24 @@ class DefinitionOut(OutShape):
 
 
 class DefinitionsOut(OutShape):
-    """All figures."""
+    """All KPI definitions."""
 
     data = DefinitionOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class
     page = WholePageOut()
 
 
 class DrillDownRideOut(OutShape):
-    """A ride that a figure, or a count, counts."""
+    """A ride behind a figure or a count."""
 
     ride_id = fields.Uuid()
     service_date = fields.LocalDate()
     facility_id = fields.Uuid(allow_null=True)
     pickup_time = fields.Instant()
     status = fields.Text()
-    measures = fields.List(child=fields.Text(), help_text="By which measures it counts, the numerator's among them.")
-    minutes = fields.List(child=fields.Integer(), help_text="Its values, of figures made of minutes.")
+    measures = fields.List(
+        child=fields.Text(), help_text="Measures that count the ride, including those of the numerator."
+    )
+    minutes = fields.List(child=fields.Integer(), help_text="Minutes of the ride, for figures computed from minutes.")
 
     def to_representation(self, ride: DrillDownRide) -> dict[str, Any]:
         return {
@@ -371,22 +377,22 @@ class DrillDownRideOut(OutShape):
 
 
 class UtilizationRowOut(OutShape):
-    """What one driver or vehicle has done.  Numbers are null where it is `suppressed`."""
+    """The work of one driver or vehicle.  Numbers are null if `suppressed`."""
 
     id = fields.Uuid()
-    rides = fields.Integer(allow_null=True, help_text="Completed.")
-    minutes_busy = fields.Integer(
-        allow_null=True, help_text="From setting out to handing over; of rides at the same time once."
-    )
-    minutes_on_board = fields.Integer(allow_null=True, help_text="With a rider in the vehicle, of each rider.")
+    rides = fields.Integer(allow_null=True, help_text="Completed rides.")
+    minutes_busy = fields.Integer(allow_null=True, help_text="From departure to handoff; overlapping rides count once.")
+    minutes_on_board = fields.Integer(allow_null=True, help_text="Minutes with a rider on board, added up over riders.")
     minutes_on_shift = fields.Integer(
         allow_null=True,
-        help_text="Of planned shifts, inside the period; null where facilities or types of service narrow the rides.",
+        help_text="Minutes of planned shifts in the period; null if facilities or service types limit the rides.",
     )
-    miles = fields.Number(allow_null=True, help_text="With a rider in the vehicle.")
-    share_busy = fields.Number(allow_null=True, help_text="Of the time on shift; null where that is null or 0.")
-    last_date = fields.LocalDate(allow_null=True, help_text="Their last day with a completed ride.")
-    suppressed = fields.Boolean(help_text="Fewer than five rides stand behind it, and the caller may see no identity.")
+    miles = fields.Number(allow_null=True, help_text="Miles with a rider on board.")
+    share_busy = fields.Number(allow_null=True, help_text="Share of the time on shift; null if that is null or 0.")
+    last_date = fields.LocalDate(allow_null=True, help_text="The last day with a completed ride.")
+    suppressed = fields.Boolean(
+        help_text="True if it is based on fewer than five rides and the caller has no PHI level."
+    )
 
     def to_representation(self, row: WorkerUtilization) -> dict[str, Any]:
         work = row.work
@@ -404,7 +410,7 @@ class UtilizationRowOut(OutShape):
 
 
 class UtilizationOut(OutShape):
-    """Work of drivers or vehicles, the busiest first."""
+    """Utilization of drivers or vehicles, busiest first."""
 
     of = fields.Text()
     data = UtilizationRowOut(many=True)  # type: ignore[assignment]  # the metaclass takes fields off the class

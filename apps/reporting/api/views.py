@@ -40,7 +40,7 @@ from lib.scopes import Scope
 
 
 class ReportViewSet(ApiViewSet):
-    """Figures that open to the rides behind them."""
+    """KPIs, counts and utilization, with links to the rides behind each value."""
 
     scopes = dict.fromkeys(
         ("daily_summary", "facility_kpis", "trends", "breakdown", "utilization", "definitions", "rides"),
@@ -66,7 +66,7 @@ class ReportViewSet(ApiViewSet):
     refusals = {"rides": (Code.INVALID_CURSOR,)}
 
     def get_serializer_context(self) -> dict[str, Any]:
-        """Add what opens figures to the rides behind them, to answers that have any."""
+        """Add the links from figures to the rides behind them, for answers that contain figures."""
         has_links = self.action in ("daily_summary", "facility_kpis", "trends", "breakdown")
         return {
             **super().get_serializer_context(),
@@ -76,17 +76,17 @@ class ReportViewSet(ApiViewSet):
     def daily_summary(self, request: Request) -> Response:
         """Summarize one day.
 
-        Figures and counts come from rollups, which are up to date to `progress.asOf`; `now` is of this moment, whatever
-        the day.
+        Figures and counts come from rollups, which are up to date as of `progress.asOf`. `now` describes the current
+        moment, whatever the requested day.
         """
         day = self.query["date"]
         return self.answer(daily_summary(by=self.principal, selection=self._selection(day, day), at=self.at))
 
     def facility_kpis(self, request: Request) -> Response:
-        """Read the figures of each facility, of all together, and of the period before.
+        """Read the figures of each facility, of all facilities together, and of the previous period.
 
-        Closed days show what they showed when they were closed; what has changed since is listed in `restatements`,
-        and `basis=live` counts it in.
+        Closed days show the values from when they were closed. Later changes are listed in `restatements`;
+        `basis=live` includes them in the values.
         """
         keys = self.query.get("kpi")
         report = facility_kpis(
@@ -98,7 +98,7 @@ class ReportViewSet(ApiViewSet):
         return self.answer(report)
 
     def trends(self, request: Request) -> Response:
-        """Follow figures over time, or by hours of the week, dialysis, facility, provider, or service type."""
+        """Read figures over time, or by hour of the week, dialysis days, facility, provider, or service type."""
         definitions = [KPI_BY_KEY[key] for key in self.query["kpi"]]
         trend = trends(
             by=self.principal,
@@ -110,15 +110,15 @@ class ReportViewSet(ApiViewSet):
         return self.answer(trend)
 
     def breakdown(self, request: Request) -> Response:
-        """Count why rides ended, whose doing it was, or which exceptions there were."""
+        """Count ended rides by reason or fault, or exceptions by type."""
         dimension, progress = self.query["dimension"], freshness.progress()
         counts = breakdown(by=self.principal, selection=self._period(), dimension=dimension)
         return self.answer((dimension, counts, progress))
 
     def utilization(self, request: Request) -> Response:
-        """Add up what drivers or vehicles have done in up to 92 days.
+        """Add up the work of drivers or vehicles in up to 92 days.
 
-        Shifts are told where all rides are asked for and in reach: facilities and types of service are a part of them.
+        Time on shift is null if facilities or service types limit the rides: a shift covers all rides of its driver.
         """
         of = self.query["of"]
         selection = self._period(max_days=utilization.MAX_DAYS)
@@ -127,14 +127,14 @@ class ReportViewSet(ApiViewSet):
         return self.answer({"of": of, "data": rows, "as_of": as_of})
 
     def definitions(self, request: Request) -> Response:
-        """List the figures: what each one asks, which rides it counts, and what it leaves out."""
+        """List the KPI definitions: the question, the rides that count, and the exclusions."""
         return self.answer(unpaginated(ALL_KPIS))
 
     def rides(self, request: Request) -> Response:
         """List the rides behind a figure (`kpi`) or a count (`dimension`), as they are now, by pickup time.
 
-        `Data-As-Of` is the moment up to which the list knows everything. Nothing is listed to callers without any PHI
-        level where fewer than five rides are behind it, or would be told apart by it.
+        `Data-As-Of` is the time up to which the list is complete. Callers without a PHI level get no rides if one to
+        four rides are in the list, in its numerator, or in the rest of the list.
         """
         limit = min(self.query["limit"], MAX_LIMIT)
         parameters = {name: value for name, value in self.query.items() if name not in ("limit", "cursor")}
@@ -160,10 +160,10 @@ class ReportViewSet(ApiViewSet):
         return Response({"data": rows, "page": page}, headers=headers)
 
     def _drill_down_target(self) -> tuple[Names, Names, drill_down.Count | None]:
-        """Read which rides are asked for: by which measures, which of a numerator are told besides, or of which count.
+        """Return the measures of the requested rides, those of the KPI's numerator, and the count, if it is one.
 
         Raises:
-            InvalidInput: neither a figure is named nor a count, or both, or one that is none.
+            InvalidInput: the query names neither a KPI nor a count, or both, or an unknown one.
         """
         query = self.query
         if "dimension" not in query:
