@@ -245,7 +245,7 @@ def test_invalid_hold_keeps_its_values_and_links_to_its_fields(desk: Inspector) 
         expect(page.get_by_label("Last day without rides")).to_be_focused()
         page.get_by_label("Last day without rides").fill(str(monday + 7 * DAY))
         page.get_by_role("button", name="Hold", exact=True).click()
-        expect(page.get_by_role("status")).to_contain_text("The hold is set. 4 rides are called off")
+        expect(page.get_by_role("status")).to_contain_text("The hold is set. 4 rides are canceled")
 
     assert found == [], "\n".join(found)
 
@@ -264,18 +264,18 @@ def test_order_is_found_a_rider_made_and_changed(desk: Inspector) -> None:
         page.keyboard.press("Enter")
         page.wait_for_url("**/add/?facility=*&rider=*")
         assert "qui" not in page.url
-        page.get_by_role("button", name="Make the standing order").click()
+        page.get_by_role("button", name="Create the standing order").click()
         expect(page.locator(".error-summary")).to_be_focused()
         found += faults(page)
         page.get_by_label("First day", exact=True).fill(str(monday))
         for day in ("Monday", "Friday"):
             page.get_by_role("checkbox", name=day).check()
         page.get_by_label("Chair time").fill("06:00")
-        page.get_by_role("button", name="Make the standing order").click()
-        expect(page.get_by_role("status")).to_contain_text("The standing order is made.")
-        page.get_by_role("link", name="Change the series").click()
-        page.get_by_label("From a day on").check()
-        page.get_by_label("From this day on").fill(str(monday + 7 * DAY))
+        page.get_by_role("button", name="Create the standing order").click()
+        expect(page.get_by_role("status")).to_contain_text("The standing order is created.")
+        page.get_by_role("link", name="Edit series").click()
+        page.get_by_label("From a day").check()
+        page.get_by_label("From this day").fill(str(monday + 7 * DAY))
         page.get_by_label("Chair time").fill("07:30")
         page.get_by_role("button", name="Save the changes").click()
         expect(page.get_by_role("status")).to_contain_text("The standing order is changed.")
@@ -294,7 +294,7 @@ def test_rider_of_an_order_is_found_without_script(desk: Inspector) -> None:
         page.locator("#id_q").fill("qui")
         page.keyboard.press("Enter")
         page.get_by_role("link", name="Quill, Quinn").click()
-        expect(page.get_by_role("button", name="Make the standing order")).to_be_visible()
+        expect(page.get_by_role("button", name="Create the standing order")).to_be_visible()
         assert "qui" not in page.url
 
 
@@ -309,7 +309,7 @@ def test_holiday_is_entered_looked_at_applied_and_undone(desk: Inspector) -> Non
         page.get_by_role("button", name="Enter, and see").click()
         expect(page.locator(".error-summary")).to_be_focused()
         found = faults(page)
-        page.get_by_label("They come on").fill(str(monday + DAY))
+        page.get_by_label("New date").fill(str(monday + DAY))
         page.get_by_role("button", name="Enter, and see").click()
         expect(page.get_by_role("heading", name="It would move 1 rider")).to_be_visible()
         page.get_by_role("button", name="Apply").click()
@@ -329,9 +329,9 @@ def test_calendar_link_is_shown_once_and_revoked(desk: Inspector) -> None:
     with desk.context() as context:
         page = context.new_page()
         page.goto(f"{desk.url}{BASE}/{order.pk}/links/")
-        page.get_by_label("With the names of riders").check()
+        page.get_by_label("With rider names").check()
         with page.expect_navigation():
-            page.get_by_role("button", name="Make a link").click()
+            page.get_by_role("button", name="Create link").click()
         found += faults(page)
         address = page.locator("#secret-text").inner_text().strip()
         read = context.request.get(f"{desk.url}{urlsplit(address).path}").text()
@@ -391,7 +391,7 @@ def test_folded_parts_are_opened_filled_and_mended_by_keyboard(desk: Inspector) 
         page.keyboard.press("Enter")
         expect(page.get_by_role("status")).to_contain_text("The standing order is changed.")
         with page.expect_navigation():
-            page.get_by_role("link", name="Change the series").click()
+            page.get_by_role("link", name="Edit series").click()
         says = page.locator("details.fold .says").all_inner_texts()
 
     assert found == [], "\n".join(found)

@@ -55,7 +55,7 @@ def restore(request: HttpRequest, order_id: UUID) -> HttpResponse:
     def action(values: dict[str, Any], **common: Any) -> OrderResult:
         return edit_order.restore(pattern_date=values["day"], **common)
 
-    message = _("The day is as the series has it again.")
+    message = _("The day follows the series again.")
     return _perform(request, order_id, "restore", DayForm(request.POST), action, message, shows="day")
 
 

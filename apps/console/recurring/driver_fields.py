@@ -47,7 +47,7 @@ class DriverFields:
         for name in self._names:
             selected = self._form.cleaned_data.get(name)
             if selected and selected in seen:
-                self._form.add_error(name, _("This driver is chosen above."))
+                self._form.add_error(name, _("This driver is already selected above."))
             seen.add(selected)
 
     def wires(self) -> dict[str, str]:

@@ -35,7 +35,7 @@ class NewOrder(SeriesForm):
     )
     start_date = day_field(_("First day"))
     is_draft = forms.BooleanField(
-        label=_("Keep it as a draft"), required=False, help_text=_("Nothing is booked until somebody activates it.")
+        label=_("Save as draft"), required=False, help_text=_("Nothing is booked until it is activated.")
     )
 
     def __init__(self, *args: Any, by: Principal, **kwargs: Any) -> None:
@@ -84,16 +84,16 @@ class OrderChange(SeriesForm):
         label=_("Days, times and places change"),
         widget=forms.RadioSelect,
         choices=(
-            ("all", _("For every day to come")),
-            ("following", _("From a day on")),
+            ("all", _("For all future days")),
+            ("following", _("From a day")),
         ),
         initial="all",
     )
-    from_date = day_field(_("From this day on"), required=False)
+    from_date = day_field(_("From this day"), required=False)
     overwrite_customized = forms.BooleanField(
         label=_("Also days that people changed"),
         required=False,
-        help_text=_("Without it they stay as they are, and you are told which."),
+        help_text=_("If not checked, these days stay as they are and are listed."),
     )
 
     def __init__(self, *args: Any, order: StandingOrder, current_terms: TermsDraft, **kwargs: Any) -> None:
@@ -118,7 +118,7 @@ class OrderChange(SeriesForm):
     def clean(self) -> dict[str, Any]:
         values = super().clean()
         if values.get("scope") == "following" and not values.get("from_date") and "from_date" not in self.errors:
-            self.add_error("from_date", _("Say from which day on."))
+            self.add_error("from_date", _("Enter the first day."))
         return values
 
     def changes(self) -> dict[str, Any]:
@@ -144,9 +144,7 @@ class OrderChange(SeriesForm):
     def refuse(self, error: DomainError) -> None:
         """Add an error; after a stale version, the form cannot be saved again over the changes of another user."""
         if isinstance(error, StaleVersion):
-            self.add_error(
-                None, _("Somebody changed the standing order meanwhile. Open it again to see what it is now.")
-            )
+            self.add_error(None, _("Someone else changed the standing order. Open it again to see the changes."))
         else:
             super().refuse(error)
 

@@ -56,7 +56,7 @@ def add(request: HttpRequest) -> HttpResponse:
         except DomainError as error:
             form.refuse(error)
         else:
-            reconcile_messages.add(request, _("The standing order is made."), created.result)
+            reconcile_messages.add(request, _("The standing order is created."), created.result)
             return redirect("standing_order", order_id=key)
     return _editor(request, form, rider, by)
 

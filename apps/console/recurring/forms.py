@@ -12,10 +12,10 @@ from lib.console_forms import add_errors, day_field
 from lib.errors import DomainError, StaleVersion
 
 STALE: Final = _(
-    "Somebody changed the standing order meanwhile. This page shows it as it is now: look at it, then save again."
+    "Someone else changed the standing order. This page shows the current state. Review it, then save again."
 )
 
-ALONG: Final = _("Left as it is: moves along with the chair time.")
+ALONG: Final = _("If unchanged, it moves with the chair time.")
 
 
 def time_field(label: Any, **options: Any) -> forms.TimeField:
@@ -54,7 +54,7 @@ class DayForm(Versioned):
 
 class MoveForm(DayForm):
     to_date = day_field(_("On"))
-    chair_time = time_field(_("Chair time"), required=False, help_text=_("Empty: as the series has it."))
+    chair_time = time_field(_("Chair time"), required=False, help_text=_("Leave blank to use the time of the series."))
     pickup_time = time_field(_("Pickup"), required=False, help_text=ALONG)
     return_time = time_field(_("Way back"), required=False, help_text=ALONG)
 
@@ -81,14 +81,14 @@ class HoldForm(Versioned):
     until = day_field(
         _("Last day without rides"),
         required=False,
-        help_text=_("Empty: until somebody resumes. You are asked every week whether it still holds."),
+        help_text=_("Leave blank to hold until resumed. You get a weekly reminder to review it."),
     )
 
     names = {"from": "from_date", "until": "until"}
 
 
 class ResumeForm(Versioned):
-    from_date = day_field(_("First day with rides again"))
+    from_date = day_field(_("First day with rides"))
 
     names = {"from": "from_date"}
 
@@ -97,7 +97,7 @@ class EndForm(Versioned):
     last_date = day_field(
         _("Last day with rides"),
         required=False,
-        help_text=_("Empty: it ends now, and every ride that has not begun is called off."),
+        help_text=_("Leave blank to end it now; all rides that have not started are canceled."),
     )
 
     names = {"on": "last_date"}
@@ -109,7 +109,7 @@ class RiderSearch(forms.Form):
     q = forms.CharField(
         label=_("Rider"),
         max_length=100,
-        error_messages={"required": _("Say whom you look for.")},
+        error_messages={"required": _("Enter a name, MRN or phone.")},
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
         help_text=_("Name, MRN or phone"),
     )

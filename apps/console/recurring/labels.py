@@ -74,7 +74,7 @@ LEG_STATUSES: Final[Mapping[LegStatus, Badge]] = {
     LegStatus.CANCELLED: Badge("quiet", "x", gettext_lazy("cancelled")),
     LegStatus.HELD: Badge("warn", "pause", gettext_lazy("held")),
     LegStatus.SKIPPED: Badge("quiet", "chevron-right", gettext_lazy("skipped")),
-    LegStatus.CLOSED: Badge("warn", "ban", gettext_lazy("centre closed")),
+    LegStatus.CLOSED: Badge("warn", "ban", gettext_lazy("center closed")),
     LegStatus.REFUSED: Badge("bad", "triangle-alert", gettext_lazy("could not be booked")),
     LegStatus.NOT_BOOKED: Badge("quiet", "circle-alert", gettext_lazy("was not booked")),
 }
@@ -94,10 +94,10 @@ OPEN_RIDES: Final[Mapping[str, Badge]] = {
 }
 _WAITS_FOR_CALL: Final = Badge("info", "bell", gettext_lazy("waits for the call"))
 APPLIES: Final[Mapping[str, Text]] = {
-    CalendarShift.AppliesTo.ALL: gettext_lazy("Everybody who comes that day"),
-    CalendarShift.AppliesTo.MWF: gettext_lazy("Those of Monday, Wednesday, Friday"),
-    CalendarShift.AppliesTo.TTS: gettext_lazy("Those of Tuesday, Thursday, Saturday"),
-    CalendarShift.AppliesTo.SELECTED: gettext_lazy("Single standing orders"),
+    CalendarShift.AppliesTo.ALL: gettext_lazy("All riders of that day"),
+    CalendarShift.AppliesTo.MWF: gettext_lazy("Monday, Wednesday, Friday riders"),
+    CalendarShift.AppliesTo.TTS: gettext_lazy("Tuesday, Thursday, Saturday riders"),
+    CalendarShift.AppliesTo.SELECTED: gettext_lazy("Selected standing orders"),
 }
 need_labels: Final = rider_labels.need_labels
 # Reasons why no ride could be booked, by error code.
@@ -116,7 +116,7 @@ def driver_names(driver_ids: Collection[UUID], by: Principal) -> list[str]:
 
 
 def refusal_reason(code: str) -> Text:
-    return REFUSAL_REASONS.get(code, gettext_lazy("A rule of booking stands against it."))
+    return REFUSAL_REASONS.get(code, gettext_lazy("A booking rule does not allow it."))
 
 
 def long_day(day: date) -> str:

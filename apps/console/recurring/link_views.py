@@ -34,8 +34,10 @@ from lib.scopes import Scope
 
 class LinkForm(forms.Form):
     with_names = forms.BooleanField(
-        label=gettext_lazy("With the names of riders"),
-        help_text=gettext_lazy("Whoever has the address sees them. Without names each order shows by a short code."),
+        label=gettext_lazy("With rider names"),
+        help_text=gettext_lazy(
+            "Anyone with the address can see the names. Without names, each order is shown by a short code."
+        ),
         required=False,
     )
 
@@ -93,7 +95,7 @@ def _show(request: HttpRequest, issued: IssuedLink, facility: Facility) -> HttpR
 @opens(Scope.SCHEDULES_WRITE)
 def revoke(request: HttpRequest, link_id: UUID) -> HttpResponse:
     link = services.revoke(link_id=link_id, by=principal_of(request), at=timezone.now())
-    messages.success(request, _("The calendar link is revoked. Whoever subscribed sees no more of it."))
+    messages.success(request, _("The calendar link is revoked. Subscribed calendars get no more updates."))
     return redirect("calendar_links", facility_id=link.facility_id)
 
 

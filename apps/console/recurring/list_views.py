@@ -45,7 +45,7 @@ class OrderFilter(ListFilter):
     status = forms.ChoiceField(
         label=_("Status"),
         required=False,
-        choices=[("", _("All but ended")), *((status.value, labels.STATUSES[status].text) for status in OrderStatus)],
+        choices=[("", _("Current")), *((status.value, labels.STATUSES[status].text) for status in OrderStatus)],
     )
 
     def __init__(self, query: QueryDict, *, facilities: Sequence[tuple[UUID, str]]) -> None:

@@ -20,7 +20,7 @@ def add(request: HttpRequest, message: str, result: ReconcileResult) -> None:
     days = _days_of([*result.cancelled, *result.created, *result.amended])
     parts = [message]
     if count := len(result.cancelled):
-        text = ngettext("%(count)s ride is called off: %(days)s.", "%(count)s rides are called off: %(days)s.", count)
+        text = ngettext("%(count)s ride is canceled: %(days)s.", "%(count)s rides are canceled: %(days)s.", count)
         parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in result.cancelled)})
     if count := len(result.created):
         text = ngettext("%(count)s ride is booked: %(days)s.", "%(count)s rides are booked: %(days)s.", count)
@@ -30,7 +30,7 @@ def add(request: HttpRequest, message: str, result: ReconcileResult) -> None:
         parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in result.amended)})
     messages.success(request, " ".join(parts))
     if result.unchanged:
-        text = _("People had changed these days, and they stay as they are: %(days)s.")
+        text = _("These days were customized and stay as they are: %(days)s.")
         messages.warning(request, text % {"days": labels.listed(result.unchanged)})
     reasons: dict[str, list[date]] = {}
     for day, refused in result.refused.items():

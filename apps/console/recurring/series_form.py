@@ -60,9 +60,9 @@ PICKUP: Final = Place("pickup_from", "", "outbound.pickup", _("Picked up from"))
 DROPOFF: Final = Place("dropoff_at", "dropoff_", "outbound.dropoff", _("Brought to"), required=False)
 RETURN: Final = Place("return_to", "return_", "return.dropoff", _("Brought to"), required=False)
 RETURNS: Final = (
-    (ReturnMode.WILL_CALL, _("Will call: the facility says when the rider is ready")),
-    (ReturnMode.SCHEDULED, _("Scheduled: at a time of its own, or when the treatment is over")),
-    (ReturnMode.NONE, _("None: somebody else brings the rider home")),
+    (ReturnMode.WILL_CALL, _("Will call: the facility marks the rider ready")),
+    (ReturnMode.SCHEDULED, _("Scheduled: at a set time or at the end of treatment")),
+    (ReturnMode.NONE, _("None: no return trip by this service")),
 )
 # Fields with the same names in terms and forms.
 TERMS_FIELDS: Final = (
@@ -85,7 +85,7 @@ class SeriesForm(Versioned):
         label=_("Days"), coerce=int, choices=labels.WEEKDAYS, widget=forms.CheckboxSelectMultiple
     )
     interval_weeks = forms.IntegerField(
-        label=_("Every how many weeks"), min_value=1, max_value=MOST_WEEKS, initial=1, help_text=_("1: every week.")
+        label=_("Repeat every (weeks)"), min_value=1, max_value=MOST_WEEKS, initial=1, help_text=_("1: every week.")
     )
     chair_time = time_field(_("Chair time"))
     treatment_minutes = forms.IntegerField(
@@ -93,46 +93,48 @@ class SeriesForm(Versioned):
         required=False,
         min_value=1,
         max_value=order_validation.LONGEST_STAY,
-        help_text=_("Empty: 240 of dialysis, 60 of others."),
+        help_text=_("Leave blank for the default: 240 for dialysis, 60 for other services."),
     )
     post_treatment_minutes = forms.IntegerField(
-        label=_("Coming off, minutes"),
+        label=_("Post-treatment minutes"),
         required=False,
         min_value=0,
         max_value=240,
-        help_text=_("Empty: as is usual for the service."),
+        help_text=_("Leave blank for the default of the service."),
     )
     arrive_early_minutes = forms.IntegerField(
         label=_("Arrive early, minutes"),
         required=False,
         min_value=0,
         max_value=120,
-        help_text=_("Empty: the facility's."),
+        help_text=_("Leave blank to use the facility's setting."),
     )
     pickup_time = time_field(
-        _("Pickup time"), required=False, help_text=_("Empty: worked out from the drive. Needed for another address.")
+        _("Pickup time"),
+        required=False,
+        help_text=_("Leave blank to calculate it from the drive time. Required for another address."),
     )
     return_mode = forms.ChoiceField(
         label=_("Way back"), widget=forms.RadioSelect, choices=RETURNS, initial=ReturnMode.WILL_CALL
     )
     return_time = time_field(
-        _("Way back at"), required=False, help_text=_("Of a scheduled way back. Empty: when the treatment is over.")
+        _("Way back at"), required=False, help_text=_("For a scheduled return. Leave blank for the end of treatment.")
     )
     return_mobility = forms.ChoiceField(
-        label=_("Mobility on the way back"),
+        label=_("Mobility on the return trip"),
         required=False,
-        choices=[("", _("As on the way there")), *capitalized(Mobility.choices)],
+        choices=[("", _("Same as outbound")), *capitalized(Mobility.choices)],
     )
-    end_date = day_field(_("Last day"), required=False, help_text=_("Empty: until somebody ends it."))
+    end_date = day_field(_("Last day"), required=False, help_text=_("Leave blank for no end."))
     vehicle_type = forms.ChoiceField(
         label=_("Vehicle"),
         required=False,
-        choices=[("", _("Whatever suits the rider")), *capitalized(VehicleType.choices)],
+        choices=[("", _("Any that suits the rider")), *capitalized(VehicleType.choices)],
     )
     payer = forms.ChoiceField(label=_("Payer"), required=False)
     authorization_number = forms.CharField(label=_("Authorization"), required=False, max_length=50)
     authorization_ends_on = day_field(
-        _("Authorization ends on"), required=False, help_text=_("Nothing is booked after it.")
+        _("Authorization ends on"), required=False, help_text=_("No rides are booked after this day.")
     )
     horizon_days = forms.IntegerField(
         label=_("Days booked ahead"), min_value=1, max_value=MOST_HORIZON, initial=HORIZON_DAYS
@@ -141,7 +143,7 @@ class SeriesForm(Versioned):
         label=_("For drivers"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
     )
     dispatcher_notes = forms.CharField(
-        label=_("For dispatchers alone"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
+        label=_("Internal (dispatch only)"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
     )
     facility_notes = forms.CharField(
         label=_("For the facility"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
@@ -164,7 +166,7 @@ class SeriesForm(Versioned):
         self.dropoff = self._place(
             DROPOFF, current_terms.dropoff if current_terms else None, {**self.facilities(current_terms), **saved}
         )
-        beginning: PlaceChoices = {BEGINNING: (str(_("Where the way there began")), {})}
+        beginning: PlaceChoices = {BEGINNING: (str(_("Same as pickup")), {})}
         self.return_dropoff = self._place(
             RETURN, current_terms.return_dropoff or None if current_terms else None, {**beginning, **home, **saved}
         )
@@ -198,7 +200,7 @@ class SeriesForm(Versioned):
             place.check()
         self.drivers.check()
         if not self.errors and set(self.return_dropoff.stop() or ()) == {stops.ACCESS_CODE}:
-            self.add_error("return_access_code", _("The pickup has a door code of its own, further up."))
+            self.add_error("return_access_code", _("Enter the door code of the pickup in its own field above."))
         return self.cleaned_data
 
     def terms(self) -> dict[str, Any]:
@@ -227,6 +229,6 @@ class SeriesForm(Versioned):
 
 def _payers(current_id: UUID | None) -> list[tuple[UUID, str]]:
     """List active payers, and the current payer even if inactive, so that saving does not remove it."""
-    inactive = _("%(payer)s (switched off)")
+    inactive = _("%(payer)s (inactive)")
     rows = Payer.objects.filter(Q(active=True) | Q(pk=current_id)).order_by("name")
     return [(payer.pk, payer.name if payer.active else inactive % {"payer": payer.name}) for payer in rows]

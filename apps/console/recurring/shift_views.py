@@ -50,29 +50,29 @@ FIELDS: Final = {
 class ShiftForm(forms.Form):
     from_date = day_field(gettext_lazy("The day"))
     kind = forms.ChoiceField(
-        label=gettext_lazy("What becomes of it"),
+        label=gettext_lazy("Change to the day"),
         widget=forms.RadioSelect,
         choices=(
-            ("moves", gettext_lazy("Its riders come on another day, or at another time")),
-            ("closed", gettext_lazy("No service: nobody comes")),
+            ("moves", gettext_lazy("Riders come on another day or at another time")),
+            ("closed", gettext_lazy("No service on that day")),
         ),
         initial="moves",
     )
     to_date = day_field(
-        gettext_lazy("They come on"), required=False, help_text=gettext_lazy("At most seven days before or after.")
+        gettext_lazy("New date"), required=False, help_text=gettext_lazy("At most seven days before or after.")
     )
     new_chair_time = time_field(
-        gettext_lazy("Everybody's chair time"), required=False, help_text=gettext_lazy("Empty: as ever.")
+        gettext_lazy("New chair time for all"), required=False, help_text=gettext_lazy("Leave blank to keep the time.")
     )
     offset_minutes = forms.IntegerField(
-        label=gettext_lazy("Or everybody earlier or later, minutes"),
+        label=gettext_lazy("Or shift all times by minutes"),
         required=False,
         min_value=-12 * 60,
         max_value=12 * 60,
         help_text=gettext_lazy("Such as -60: an hour earlier."),
     )
     applies_to = forms.ChoiceField(
-        label=gettext_lazy("Whom it means"),
+        label=gettext_lazy("Applies to"),
         widget=forms.RadioSelect,
         choices=list(labels.APPLIES.items()),
         initial=CalendarShift.AppliesTo.ALL,
@@ -88,7 +88,7 @@ class ShiftForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
         if values.get("kind") == "moves" and not values.get("to_date") and "to_date" not in self.errors:
-            self.add_error("to_date", _("Say on which day they come: the same one, if the time alone changes."))
+            self.add_error("to_date", _("Enter the new day, or the same day if only the time changes."))
         return values
 
     def draft(self) -> ShiftDraft:
@@ -125,7 +125,7 @@ def enter(request: HttpRequest, facility_id: UUID) -> HttpResponse:
         except DomainError as error:
             add_errors(form, error, FIELDS)
         else:
-            messages.success(request, _("It is entered, and moves nothing yet. Look at what it means, then apply it."))
+            messages.success(request, _("The change is saved as a draft. Review its effects, then apply it."))
             return redirect("calendar_shift", shift_id=entered.pk)
     return _page(request, facility, form)
 
@@ -171,7 +171,7 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
 @opens(Scope.SCHEDULES_WRITE)
 def apply(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """Apply a shift.  Idempotent."""
-    _perform(request, shift_id, calendar_shifts.apply, _("It is in force. The rides move within a minute."))
+    _perform(request, shift_id, calendar_shifts.apply, _("The change is applied. Rides are moved within a minute."))
     return redirect("calendar_shift", shift_id=shift_id)
 
 
@@ -181,9 +181,11 @@ def undo(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     """Undo a shift; one that was never applied is deleted."""
     calendar_shift = _get_shift(shift_id, principal_of(request))
     if calendar_shift.applied_at:
-        _perform(request, shift_id, calendar_shifts.undo, _("It is undone. The rides go back within a minute."))
+        _perform(
+            request, shift_id, calendar_shifts.undo, _("The change is undone. Rides are moved back within a minute.")
+        )
         return redirect("calendar_shift", shift_id=shift_id)
-    _perform(request, shift_id, calendar_shifts.undo, _("It is removed; it had moved nothing."))
+    _perform(request, shift_id, calendar_shifts.undo, _("The draft is removed."))
     return redirect("facility_calendar", facility_id=calendar_shift.facility_id)
 
 
@@ -192,7 +194,7 @@ def state_of(row: CalendarShift) -> Badge:
         return Badge("quiet", "rotate-ccw", gettext_lazy("Undone"))
     if row.applied_at is not None:
         return Badge("ok", "check", gettext_lazy("In force"))
-    return Badge("warn", "pencil", gettext_lazy("Entered, not applied"))
+    return Badge("warn", "pencil", gettext_lazy("Draft"))
 
 
 def change_of(row: CalendarShift) -> str:
@@ -273,7 +275,7 @@ def _row(preview: ShiftPreview, drivers: dict[UUID, str], by: Principal) -> dict
     zone, after = preview.order.timezone, preview.after
     problems: list[dict[str, Any]] = []
     if preview.conflicting_ride_id:
-        problems.append({"text": _("Another ride is in the way"), "ride_id": preview.conflicting_ride_id})
+        problems.append({"text": _("Conflicts with another ride"), "ride_id": preview.conflicting_ride_id})
     if not preview.has_phone:
         problems.append({"text": _("No phone to tell the rider")})
     for pk in preview.unavailable_driver_ids:

@@ -187,11 +187,11 @@ def test_day_that_the_facility_moved_or_closed_says_so(centre: Facility) -> None
         calendar_shifts.apply(shift_id=shift.pk, **TOLD)
     generate_rides.generate(**TOLD)
 
-    assert "Nobody with a standing order comes on this day. Not on this day 1 Abel, Orla shifted to Tue 24 Nov" in (
+    assert "No standing order rides on this day. Not on this day 1 Abel, Orla shifted to Tue 24 Nov" in (
         _text(_page(centre))
     )
     assert "Abel, Orla shifted from Mon 23 Nov Ambulatory by 10:15" in _text(_page(centre, MONDAY + DAY))
-    assert "centre closed" in _text(_page(centre, WEDNESDAY))
+    assert "center closed" in _text(_page(centre, WEDNESDAY))
 
 
 def test_pickup_on_the_evening_before_says_its_day(centre: Facility) -> None:
@@ -279,5 +279,5 @@ def test_sheet_that_is_too_long_says_so(centre: Facility, monkeypatch: pytest.Mo
 
     page = _text(_page(centre))
 
-    assert "There are more: these are the newest 1 standing orders." in page
+    assert "Only the newest 1 standing orders are listed." in page
     assert "Older" not in page

@@ -88,8 +88,8 @@ def test_rider_who_is_not_there_or_out_of_reach_is_not_found(rider: Rider) -> No
     planner = visitor(UserRole.PLANNER)
     User.objects.get().facilities.set([cast.dialysis_centre(name="Other")])
 
-    assert "Nobody was found" in text_of(planner.post(ADD, {"q": "canary"}))
-    assert "Nobody was found" in text_of(planner.post(ADD, {"q": "1"}))
+    assert "No rider found" in text_of(planner.post(ADD, {"q": "canary"}))
+    assert "No rider found" in text_of(planner.post(ADD, {"q": "1"}))
     assert planner.get(f"{ADD}?rider={rider.pk}").status_code == 404
 
 
@@ -108,11 +108,11 @@ def test_search_shows_twenty_and_says_that_there_are_more(centre: Facility, desk
     response = desk.post(f"{ADD}?facility={centre.pk}", {"q": "same"})
 
     assert response.content.decode().count(f'href="?facility={centre.pk}&amp;rider=') == 20
-    assert "There are more. Type more of the name." in text_of(response)
+    assert "There are more matches. Enter more of the name." in text_of(response)
 
 
 def test_first_look_asks_who_rides(desk: Client) -> None:
-    assert "First: who rides?" in text_of(desk.get(ADD))
+    assert "First find the rider" in text_of(desk.get(ADD))
 
 
 def test_order_is_made_with_all_that_was_said(centre: Facility, rider: Rider, desk: Client) -> None:
@@ -147,7 +147,7 @@ def test_order_is_made_with_all_that_was_said(centre: Facility, rider: Rider, de
     assert "Canary, Orla" in text_of(opened)
     assert response.redirect_chain == [(page_of(order), 302)]
     assert str(order.pk) == form["key"]
-    assert told(response) == ["The standing order is made. 6 rides are booked: Mon 23 Nov, Wed 25 Nov, Fri 27 Nov."]
+    assert told(response) == ["The standing order is created. 6 rides are booked: Mon 23 Nov, Wed 25 Nov, Fri 27 Nov."]
     assert (order.rider, order.facility, order.payer, order.status) == (rider, centre, payer, "active")
     assert (order.end_date, order.authorization_ends_on) == (MONDAY + 30 * DAY, MONDAY + 29 * DAY)
     assert (order.authorization_number, order.vehicle_type_requested) == ("A-17", "wheelchair_van")
@@ -162,7 +162,7 @@ def test_order_is_made_with_all_that_was_said(centre: Facility, rider: Rider, de
 def test_draft_books_nothing(centre: Facility, rider: Rider, desk: Client) -> None:
     response = _add(desk, rider, _form(centre, is_draft="on"))
 
-    assert told(response) == ["The standing order is made."]
+    assert told(response) == ["The standing order is created."]
     assert StandingOrder.objects.get().status == "draft"
     assert not Ride.objects.exists()
 
@@ -249,7 +249,7 @@ def test_change_from_day_on_preserves_customized_by_default(centre: Facility, ri
     overwritten = change_series(desk, order, chair_time="09:15", overwrite_customized="on", **wanted)
 
     assert told(kept)[0].startswith("The standing order is changed. 16 rides are changed: Mon 30 Nov, Fri 4 Dec,")
-    assert told(kept)[1] == "People had changed these days, and they stay as they are: Wed 2 Dec."
+    assert told(kept)[1] == "These days were customized and stay as they are: Wed 2 Dec."
     assert told(overwritten)[0].startswith(
         "The standing order is changed. 18 rides are changed: Mon 30 Nov, Wed 2 Dec,"
     )
@@ -284,7 +284,7 @@ def test_order_retains_inactive_payer_others_cannot_select_it(centre: Facility, 
     change_series(desk, order, chair_time="11:00")
     refused = change_series(desk, other, payer=str(payer.pk))
 
-    assert (str(payer.pk), "County Aid (switched off)") in form.fields["payer"].choices
+    assert (str(payer.pk), "County Aid (inactive)") in form.fields["payer"].choices
     order.refresh_from_db()
     assert (order.payer, order.version) == (payer, 3)
     assert list(refused.context["form"].errors) == ["payer"]
@@ -332,7 +332,7 @@ def test_stale_change_goes_over_nothing(centre: Facility, rider: Rider, desk: Cl
     response = change_series(desk, order, version=1, chair_time="08:00")
 
     assert response.status_code == 422
-    assert "Somebody changed the standing order meanwhile. Open it again" in text_of(response)
+    assert "Someone else changed the standing order. Open it again" in text_of(response)
     assert 'value="08:00"' in response.content.decode()
     assert Terms.objects.get().chair_time == dt.time(10, 30)
 

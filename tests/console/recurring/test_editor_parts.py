@@ -152,7 +152,7 @@ def test_folded_parts_say_what_is_set_and_stay_folded(centre: Facility, rider: R
     assert _folds(desk.get(page_of(bare, "change/"))) == {
         "Door code at the pickup": (False, "none"),
         "Drop-off": (False, "As it is: Lakeview Dialysis, 200 W Monroe St, Chicago"),
-        "Where it ends": (False, "Where the way there began"),
+        "Return destination": (False, "Same as pickup"),
         "Needs on these rides": (False, "as the rider's profile has them"),
         "Companions": (False, "nobody"),
         "Preferred drivers": (False, "none"),
@@ -160,7 +160,7 @@ def test_folded_parts_say_what_is_set_and_stay_folded(centre: Facility, rider: R
     assert _folds(desk.get(page_of(full, "change/"))) == {
         "Door code at the pickup": (False, "set"),
         "Drop-off": (False, "As it is: Annex, 7 Oak St, Chicago"),
-        "Where it ends": (False, "As it is: 9 Elm St, Chicago, with a door code"),
+        "Return destination": (False, "As it is: 9 Elm St, Chicago, with a door code"),
         "Needs on these rides": (False, "Mobility, Oxygen, Getting in, minutes: 12"),
         "Companions": (False, "Escorts: 2, A service animal"),
         "Preferred drivers": (False, "Zelinski, Marek"),
@@ -174,11 +174,11 @@ def test_folded_parts_say_what_is_set_and_stay_folded(centre: Facility, rider: R
         ({"dropoff_at": "typed"}, "Drop-off", ["dropoff_address_line1", "dropoff_city"]),
         ({"dropoff_at": "home"}, "Drop-off", ["dropoff_at"]),
         ({"dropoff_access_code": "x" * 201}, "Drop-off", ["dropoff_access_code"]),
-        ({"return_to": "typed", "return_city": "Chicago"}, "Where it ends", ["return_address_line1"]),
-        ({"return_access_code": "bell 3"}, "Where it ends", ["return_access_code"]),
+        ({"return_to": "typed", "return_city": "Chicago"}, "Return destination", ["return_address_line1"]),
+        ({"return_access_code": "bell 3"}, "Return destination", ["return_access_code"]),
         (
             {"return_to": "typed", "return_address_line1": "5 Oak", "return_city": "C" * 101},
-            "Where it ends",
+            "Return destination",
             ["return_city"],
         ),
         ({"mobility": "flying"}, "Needs on these rides", ["mobility"]),
@@ -211,7 +211,7 @@ def test_driver_is_chosen_once(centre: Facility, rider: Rider, desk: Client) -> 
 
     response = _add(desk, centre, rider, driver_0=str(driver.pk), driver_2=str(driver.pk))
 
-    assert response.context["form"].errors == {"driver_2": ["This driver is chosen above."]}
+    assert response.context["form"].errors == {"driver_2": ["This driver is already selected above."]}
 
 
 def test_code_is_shown_to_those_who_dispatch_and_changed_by_them(centre: Facility, rider: Rider, desk: Client) -> None:

@@ -106,9 +106,9 @@ def test_order_that_begins_later_shows_the_terms_it_begins_with(centre: Facility
 
 
 def test_list_without_rows_says_what_to_do(centre: Facility) -> None:
-    assert "Nobody rides here again and again yet. Make the first" in text_of(_page(centre))
+    assert "No standing orders to this facility yet. Create the first" in text_of(_page(centre))
     assert "Make the first" not in text_of(_page(centre, UserRole.AUDITOR))
-    assert "No standing order passes this filter." in text_of(_page(centre, status="draft"))
+    assert "No standing orders match this filter." in text_of(_page(centre, status="draft"))
 
 
 def test_without_a_facility_those_with_orders_are_counted(centre: Facility) -> None:
@@ -126,7 +126,7 @@ def test_without_a_facility_those_with_orders_are_counted(centre: Facility) -> N
 def test_nobody_riding_anywhere_is_said(centre: Facility) -> None:
     factories.FacilityFactory.create()
 
-    assert "Nobody rides again and again yet." in text_of(visitor(UserRole.DISPATCHER).get(LIST))
+    assert "No standing orders yet." in text_of(visitor(UserRole.DISPATCHER).get(LIST))
 
 
 def test_only_facility_in_reach_needs_no_choosing(centre: Facility) -> None:
@@ -191,5 +191,5 @@ def test_list_that_is_too_long_says_so(centre: Facility, monkeypatch: pytest.Mon
 
     page = text_of(_page(centre))
 
-    assert "There are more: these are the newest 2." in page
+    assert "Only the newest 2 are listed." in page
     assert "2 standing orders" in page

@@ -84,8 +84,8 @@ def test_day_is_skipped_and_restored(order: StandingOrder, desk: Client) -> None
     skipped = send(desk, order, "skip", day=MONDAY, shown=MONDAY)
     restored = send(desk, order, "restore", day=MONDAY, shown=MONDAY)
 
-    assert told(skipped) == ["The day is skipped. 2 rides are called off: Mon 23 Nov."]
-    assert told(restored) == ["The day is as the series has it again. 2 rides are booked: Mon 23 Nov."]
+    assert told(skipped) == ["The day is skipped. 2 rides are canceled: Mon 23 Nov."]
+    assert told(restored) == ["The day follows the series again. 2 rides are booked: Mon 23 Nov."]
     assert restored.redirect_chain == [(page_of(order, f"?day={MONDAY}#day"), 302)]
     assert not OccurrenceChange.objects.exists()
 
@@ -96,7 +96,7 @@ def test_hold_tells_what_is_called_off_and_resume_what_is_booked(order: Standing
 
     named = "Wed 25 Nov, Fri 27 Nov, Mon 30 Nov, Wed 2 Dec, Fri 4 Dec, Mon 7 Dec, Wed 9 Dec, Fri 11 Dec, Mon 14 Dec,"
     assert told(held) == [
-        f"The hold is set. 24 rides are called off: Mon 23 Nov, {named} Wed 16 Dec, Fri 18 Dec.",
+        f"The hold is set. 24 rides are canceled: Mon 23 Nov, {named} Wed 16 Dec, Fri 18 Dec.",
     ]
     assert told(resumed) == [f"The rides are resumed. 22 rides are booked: {named} Wed 16 Dec, Fri 18 Dec."]
     hold = Hold.objects.get()
@@ -125,7 +125,7 @@ def test_skip_does_not_report_previously_customized_days(order: StandingOrder, d
 
     response = send(desk, order, "skip", day=MONDAY + DAY, shown=MONDAY + DAY)
 
-    assert told(response) == ["The day is skipped. 2 rides are called off: Tue 24 Nov."]
+    assert told(response) == ["The day is skipped. 2 rides are canceled: Tue 24 Nov."]
 
 
 def test_order_ends_now_or_after_a_day(centre: Facility, desk: Client) -> None:
@@ -134,8 +134,8 @@ def test_order_ends_now_or_after_a_day(centre: Facility, desk: Client) -> None:
     ended = send(desk, now, "end", last_date="")
     ends = send(desk, then, "end", last_date=WEDNESDAY)
 
-    assert told(ended)[0].startswith("The end is set. 24 rides are called off:")
-    assert told(ends)[0].startswith("The end is set. 20 rides are called off: Fri 27 Nov,")
+    assert told(ended)[0].startswith("The end is set. 24 rides are canceled:")
+    assert told(ends)[0].startswith("The end is set. 20 rides are canceled: Fri 27 Nov,")
     now.refresh_from_db()
     then.refresh_from_db()
     assert (now.status, then.status, then.end_date) == ("ended", "active", WEDNESDAY)
@@ -239,7 +239,7 @@ def test_stale_form_changes_nothing_and_can_be_sent_again(centre: Facility, desk
     response = send(desk, order, action, **GOOD[action], version=stale)
 
     assert response.status_code == 422
-    assert "Somebody changed the standing order meanwhile." in text_of(response)
+    assert "Someone else changed the standing order." in text_of(response)
     assert _kept(order) == before
     assert f'name="version" value="{order.version}"' in str(response.context["error_form"]["version"])
     assert send(desk, order, action, **GOOD[action]).redirect_chain

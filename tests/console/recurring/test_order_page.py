@@ -102,7 +102,7 @@ def test_holds_closed_days_and_other_times_are_said(centre: Facility, order: Sta
     response = _open(order)
 
     assert cell(response, 23) == "Monday 23 November, 2 rides, held"
-    assert cell(response, 25) == "Wednesday 25 November, 2 rides, centre closed"
+    assert cell(response, 25) == "Wednesday 25 November, 2 rides, center closed"
     assert cell(response, 27) == "Friday 27 November, 2 rides at another time that day, booked"
     assert "Mon 23 Nov 2026 to Mon 23 Nov 2026 Travel, set by system" in text_of(response)
 
@@ -114,7 +114,7 @@ def test_open_hold_names_who_set_it_and_when_it_is_asked_about(order: StandingOr
 
     page = text_of(_open(order))
 
-    said = "From Mon 23 Nov 2026 until somebody resumes Hospital stay, set by Dana Desk, asked again on Mon 30 Nov 2026"
+    said = "From Mon 23 Nov 2026 until resumed Hospital stay, set by Dana Desk, review on Mon 30 Nov 2026"
     assert said in page
 
 
@@ -146,7 +146,7 @@ def test_days_that_could_not_be_booked_stand_out_with_why(order: StandingOrder) 
     assert cell(response, 23) == "Monday 23 November, 2 rides, could not be booked"
     assert "1 coming day could not be booked: Mon 23 Nov The rider has another ride at this time." in page
     assert "Wed 25 Nov The rider's record does not allow bookings." in page
-    assert "Fri 27 Nov A rule of booking stands against it." in page
+    assert "Fri 27 Nov A booking rule does not allow it." in page
     assert response.content.decode().count("stands-out") == 3
 
 
@@ -168,18 +168,18 @@ def test_day_offers_what_can_be_done(centre: Facility, order: StandingOrder) -> 
 
     assert "Move…" in plain
     assert "Skip this day" in plain
-    assert "As the series has it" not in plain
+    assert "From the series" not in plain
     assert "2 rides shifted from Wednesday 25 November" in moved
     assert "Skip this day" in moved
     assert "Skip this day" not in skipped
     assert "Move…" not in skipped
-    assert "As the series has it" in skipped
+    assert "From the series" in skipped
 
 
 def test_day_without_rides_and_day_that_moved_say_so(centre: Facility, order: StandingOrder) -> None:
     _shift(centre, WEDNESDAY, WEDNESDAY + DAY)
 
-    assert "Nobody rides on this day." in text_of(_open(order, f"?day={MONDAY + DAY}"))
+    assert "No rides on this day." in text_of(_open(order, f"?day={MONDAY + DAY}"))
     page = text_of(_open(order, f"?day={WEDNESDAY}"))
     assert "The rides of this day take place on Thursday 26 November. Show that day" in page
     assert "Nobody rides" not in page
@@ -199,7 +199,7 @@ def test_those_who_may_only_look_are_offered_nothing(order: StandingOrder) -> No
     page = text_of(_open(order, f"?day={MONDAY}", UserRole.AUDITOR))
 
     assert "booked" in page
-    assert [word for word in ("Hold…", "End…", "Move…", "Skip", "Change the series") if word in page] == []
+    assert [word for word in ("Hold…", "End…", "Move…", "Skip", "Edit series") if word in page] == []
 
 
 def test_order_that_has_ended_offers_nothing(order: StandingOrder) -> None:
@@ -312,7 +312,7 @@ def test_those_without_riders_see_no_name_place_or_note(order: StandingOrder) ->
 def test_zone_of_the_facility_is_named_where_it_is_another(order: StandingOrder) -> None:
     StandingOrder.objects.update(timezone="America/New_York")
 
-    assert "Times are those of Lakeview Dialysis, EST." in text_of(_open(order))
+    assert "Times are in the time zone of Lakeview Dialysis, EST." in text_of(_open(order))
 
 
 def test_page_is_kept_nowhere_and_recorded(order: StandingOrder) -> None:

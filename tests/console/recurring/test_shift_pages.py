@@ -1,4 +1,4 @@
-"""Moved days of a facility: entered, previewed, applied and undone."""
+"""Holiday schedule of a facility: entered, previewed, applied and undone."""
 
 import datetime as dt
 from typing import Any
@@ -65,9 +65,9 @@ def test_day_is_entered_and_shown_as_a_difference(centre: Facility, desk: Client
 
     shift = CalendarShift.objects.get()
     assert response.redirect_chain == [(_of(shift), 302)]
-    assert told(response) == ["It is entered, and moves nothing yet. Look at what it means, then apply it."]
+    assert told(response) == ["The change is saved as a draft. Review its effects, then apply it."]
     page = text_of(response)
-    assert "Mon 23 Nov moves to Tue 24 Nov, chair time 06:00 Entered, not applied Apply Discard" in page
+    assert "Mon 23 Nov moves to Tue 24 Nov, chair time 06:00 Draft Apply Discard" in page
     assert "It would move 1 rider" in page
     assert "Canary, Orla Mon 23 Nov 10:30 pickup 10:00 Tue 24 Nov 06:00 pickup 05:30 2" in page
     assert AuditEntry.objects.filter(action="calendar_shifts.preview").latest("pk").rider_ids == [rider.pk]
@@ -149,7 +149,7 @@ def test_form_that_is_sent_twice_enters_one(centre: Facility, desk: Client) -> N
 
 
 def test_list_says_how_each_stands(centre: Facility, desk: Client) -> None:
-    assert "No day has been moved yet." in text_of(desk.get(_page(centre)))
+    assert "No holiday schedule changes yet." in text_of(desk.get(_page(centre)))
     _entered(centre, MONDAY + 21 * DAY, None)
     applied = _entered(centre, MONDAY + 14 * DAY, MONDAY + 15 * DAY)
     undone = _entered(centre, MONDAY + 7 * DAY, MONDAY + 8 * DAY)
@@ -159,11 +159,9 @@ def test_list_says_how_each_stands(centre: Facility, desk: Client) -> None:
 
     page = text_of(desk.get(_page(centre)))
 
-    states = [page.index(word) for word in ("Entered, not applied", "In force", "Undone")]
+    states = [page.index(word) for word in ("Draft", "In force", "Undone")]
     assert states == sorted(states)
-    assert (
-        "Mon 14 Dec: no service 2026-12-14 Entered, not applied Everybody who comes that day 2026-11-20 09:00" in page
-    )
+    assert "Mon 14 Dec: no service 2026-12-14 Draft All riders of that day 2026-11-20 09:00" in page
 
 
 def test_shift_is_applied_once_and_undone(centre: Facility, desk: Client) -> None:
@@ -172,15 +170,15 @@ def test_shift_is_applied_once_and_undone(centre: Facility, desk: Client) -> Non
 
     first, second = (desk.post(_of(shift, "apply/"), follow=True) for _ in range(2))
 
-    assert told(first) == told(second) == ["It is in force. The rides move within a minute."]
+    assert told(first) == told(second) == ["The change is applied. Rides are moved within a minute."]
     assert AuditEntry.objects.filter(action="calendar_shifts.apply").count() == 1
     assert "It moves 1 rider" in text_of(second)
     assert "In force since 2026-11-20 09:00" in text_of(second)
     generate_rides.generate(**TOLD)
     undone = desk.post(_of(shift, "undo/"), follow=True)
-    assert told(undone) == ["It is undone. The rides go back within a minute."]
+    assert told(undone) == ["The change is undone. Rides are moved back within a minute."]
     page = text_of(undone)
-    assert "It was undone, and moves nothing." in page
+    assert "It was undone and has no effect." in page
     assert "Apply" not in page
     assert told(desk.post(_of(shift, "undo/"), follow=True)) == ["The calendar shift was undone."]
 
@@ -191,7 +189,7 @@ def test_shift_that_was_never_applied_is_removed(centre: Facility, desk: Client)
     response = desk.post(_of(shift, "undo/"), follow=True)
 
     assert response.redirect_chain == [(_page(centre), 302)]
-    assert told(response) == ["It is removed; it had moved nothing."]
+    assert told(response) == ["The draft is removed."]
     assert not CalendarShift.objects.exists()
     assert desk.post(_of(shift, "apply/")).status_code == 404
 
@@ -222,8 +220,8 @@ def test_closed_day_and_what_needs_a_look(centre: Facility, desk: Client) -> Non
     closed = text_of(desk.get(_of(_entered(centre, to_date=None))))
 
     page = text_of(seen)
-    assert "1 of them needs a look: see the last column." in page
-    assert "Another ride is in the way No phone to tell the rider Driver off at that time: Del Driver" in page
+    assert "1 of them needs review: see the last column." in page
+    assert "Conflicts with another ride No phone to tell the rider Driver off at that time: Del Driver" in page
     assert f"/console/rides/{other.pk}/" in seen.content.decode()
     assert "Mon 23 Nov 10:30 pickup 10:00 No ride 2" in closed
     planner = visitor(UserRole.PLANNER)
@@ -235,7 +233,7 @@ def test_closed_day_and_what_needs_a_look(centre: Facility, desk: Client) -> Non
 
 
 def test_shift_of_a_day_without_rides_says_so(centre: Facility, desk: Client) -> None:
-    assert "It moves nobody: no standing order rides here on that day." in text_of(desk.get(_of(_entered(centre))))
+    assert "No standing orders to this facility have rides on that day." in text_of(desk.get(_of(_entered(centre))))
 
 
 def test_zone_of_the_facility_is_named_where_it_is_another(desk: Client) -> None:
@@ -251,7 +249,7 @@ def test_those_who_may_only_look_enter_and_apply_nothing(centre: Facility) -> No
 
     listed, shown = auditor.get(_page(centre)), auditor.get(_of(shift))
 
-    assert "Move or close a day" not in text_of(listed)
+    assert "Reschedule or close a day" not in text_of(listed)
     assert "Canary" not in text_of(listed)
     assert "Rider …" in text_of(shown)
     assert "Canary" not in text_of(shown)
@@ -274,7 +272,7 @@ def test_days_of_facilities_out_of_reach_are_not_there(centre: Facility) -> None
 def test_closed_facility_takes_no_more_days(centre: Facility, desk: Client) -> None:
     Facility.objects.update(active=False)
 
-    assert "Move or close a day" not in text_of(desk.get(_page(centre)))
+    assert "Reschedule or close a day" not in text_of(desk.get(_page(centre)))
     assert _enter(desk, centre).status_code == 404
 
 
