@@ -54,10 +54,9 @@ class CarelaneAdminSite(ScopedSite):
         rider_ids: Iterable[UUID] = (),
         details: dict[str, Any] | None = None,
     ) -> None:
-        by = principal_of(request)
         rider_ids = list(rider_ids)
         record_read(
-            by=by,
+            by=principal_of(request),
             action=action,
             subject_type=subject_type,
             subject_id=subject_id,
