@@ -19,16 +19,16 @@ PLACES: Final[dict[str, Promise]] = {
     "lobby": gettext_lazy("The lobby"),
     "curb": gettext_lazy("The curb"),
 }
-Doors = Mapping[str, str]  # their names by id
+EntranceNames = Mapping[str, str]  # by id
 
 
-def door(ride: Ride, side: str, doors: Doors, to: Disclosure) -> str:
+def entrance(ride: Ride, side: str, entrance_names: EntranceNames, to: Disclosure) -> str:
     """Return the entrance: that of a discharge goes before that of the stop, and no name appears twice."""
     if to.phi < Phi.FULL:
         return ""
-    entrance_names = [doors[entrance_id] for entrance_id in entrance_ids(ride, side) if entrance_id in doors]
+    names = [entrance_names[entrance_id] for entrance_id in entrance_ids(ride, side) if entrance_id in entrance_names]
     text = disclosure.stop(getattr(ride, side), to).get("entranceText") or ""
-    return ", ".join(filter(None, (*entrance_names[:1], "" if text in entrance_names else text)))
+    return ", ".join(filter(None, (*names[:1], "" if text in names else text)))
 
 
 def inside(ride: Ride, side: str, to: Disclosure) -> list[str]:

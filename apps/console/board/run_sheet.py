@@ -13,7 +13,7 @@ from apps.dispatch.queries.board import board
 from apps.dispatch.queries.run import rides_of
 from apps.dispatch.rules.axis import Axis
 from apps.dispatch.services import run_sheet as sheets
-from apps.rides.queries.entrances import doors_of
+from apps.rides.queries.entrances import entrance_names_of
 from apps.rides.rules.disclosure import disclosure_of
 from lib.scopes import Scope
 
@@ -32,7 +32,7 @@ def run_sheet(request: HttpRequest, driver_id: UUID) -> HttpResponse:
     if not rows:
         raise Http404
     rides = rides_of(driver_id, axis, by=reader.by)
-    entrances = doors_of(rides, disclosure_of(reader.by))
+    entrances = entrance_names_of(rides, disclosure_of(reader.by))
     sheet_reader = sheets.SheetReader(reader.by, reader.zone, request.user.get_username(), reader.at, entrances)
     return pdf_response(
         request,

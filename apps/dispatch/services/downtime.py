@@ -31,7 +31,7 @@ from apps.dispatch.services import downtime_page, run_sheet
 from apps.dispatch.services.downtime_page import DriverSheet
 from apps.rides import pickup_points
 from apps.rides.models import Ride
-from apps.rides.queries.entrances import doors_of
+from apps.rides.queries.entrances import entrance_names_of
 from apps.rides.rules.disclosure import disclosure_of
 from lib import pdf, private_files, sealed_zip
 from lib.access import Principal
@@ -60,7 +60,7 @@ class PackResult(Enum):
 class _Days(NamedTuple):
     tables: dict[str, list[Ride]]  # by file
     sheets: list[DriverSheet]
-    doors: pickup_points.Doors
+    entrance_names: pickup_points.EntranceNames
 
 
 def is_on() -> bool:
@@ -112,14 +112,14 @@ def _continue_pack(by: Principal, at: dt.datetime, seconds: float) -> tuple[Pack
     days = _days(by, at, zone)
     without_sheets = False
     try:
-        reader = run_sheet.SheetReader(by, zone, str(_("the downtime pack")), at, days.doors)
+        reader = run_sheet.SheetReader(by, zone, str(_("the downtime pack")), at, days.entrance_names)
         complete, rendered = _rendered_sheets(days.sheets, sheet_folder, reader, seconds)
     except pdf.PangoMissing:
         complete, rendered, without_sheets = True, {}, True
     if not complete:
         return PackResult.MORE, {}
     sheets = [] if without_sheets else days.sheets
-    tables = {name: downtime_page.table(rides, by, days.doors) for name, rides in days.tables.items()}
+    tables = {name: downtime_page.table(rides, by, days.entrance_names) for name, rides in days.tables.items()}
     tables["contents.csv"] = downtime_page.contents(sheets, by, zone)
     files = {name: csv_text(rows).encode() for name, rows in tables.items()}
     files |= {sheet.file: rendered[sheet.file][1] for sheet in sheets}
@@ -143,7 +143,7 @@ def _days(by: Principal, at: dt.datetime, zone: ZoneInfo) -> _Days:
         days.tables[f"rides-{day.isoformat()}.csv"] = rides
         days.sheets.extend(downtime_page.sheets(day, board(axis, by=by, at=at).rows, still_to_drive(rides)))
     rides = [ride for rides in days.tables.values() for ride in rides]
-    return days._replace(doors=doors_of(rides, disclosure_of(by)))
+    return days._replace(entrance_names=entrance_names_of(rides, disclosure_of(by)))
 
 
 def _rendered_sheets(

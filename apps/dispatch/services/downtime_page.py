@@ -72,7 +72,9 @@ def contents(run_sheets: Iterable[DriverSheet], by: Principal, zone: ZoneInfo) -
         yield sheet.file, sheet.day, driver_name(driver, by), driver.phone, sheet.row.unit, len(sheet.rides), *clocks
 
 
-def table(rides: Iterable[Ride], by: Principal, doors: pickup_points.Doors) -> Iterator[Sequence[object]]:
+def table(
+    rides: Iterable[Ride], by: Principal, entrance_names: pickup_points.EntranceNames
+) -> Iterator[Sequence[object]]:
     """Yield a header and one row per ride; times are in the ride's own zone, which has a column."""
     yield (
         _("Pickup"), _("Zone"), _("Window"), _("Appointment"), _("Status"), _("Will-call, not released"), _("Rider"),
@@ -95,8 +97,8 @@ def table(rides: Iterable[Ride], by: Principal, doors: pickup_points.Doors) -> I
             " ".join(phone["number"] for phone in rider.phones),
             ", ".join(need_labels(ride.accommodation, None, ride.companions, by)),
             labels.service(ride),
-            "; ".join(run_sheet.stop_lines(ride, "pickup", doors, sees)),
-            "; ".join(run_sheet.stop_lines(ride, "dropoff", doors, sees)),
+            "; ".join(run_sheet.stop_lines(ride, "pickup", entrance_names, sees)),
+            "; ".join(run_sheet.stop_lines(ride, "dropoff", entrance_names, sees)),
             driver_name(driver, by) if driver else "",
             driver.phone if driver else "",
             ride.vehicle.unit_number if ride.vehicle else "",

@@ -35,7 +35,7 @@ class SheetReader:
     zone: ZoneInfo
     made_for: str
     made_at: dt.datetime
-    doors: pickup_points.Doors
+    entrance_names: pickup_points.EntranceNames
 
     def clock(self, at: dt.datetime) -> str:
         return clock(at.astimezone(self.zone))
@@ -78,21 +78,23 @@ def _row(ride: Ride, reader: SheetReader) -> dict[str, Any]:
         "needs": need_labels(disclosure.accommodation(ride.accommodation, sees), None, ride.companions, by),
         "service": labels.service(ride),
         "stops": [
-            (_("From"), stop_lines(ride, "pickup", reader.doors, sees)),
-            (_("To"), stop_lines(ride, "dropoff", reader.doors, sees)),
+            (_("From"), stop_lines(ride, "pickup", reader.entrance_names, sees)),
+            (_("To"), stop_lines(ride, "dropoff", reader.entrance_names, sees)),
         ],
         "notes": [note for note in notes if note],
     }
 
 
-def stop_lines(ride: Ride, side: str, doors: pickup_points.Doors, sees: disclosure.Disclosure) -> list[str]:
+def stop_lines(
+    ride: Ride, side: str, entrance_names: pickup_points.EntranceNames, sees: disclosure.Disclosure
+) -> list[str]:
     """Return the lines of a stop: address, entrance and way inside, instructions, contact, door code."""
     shape, sealed = getattr(ride, side), getattr(ride, f"{side}_access")
     seen = disclosure.stop(shape, sees)
     contact = seen.get("contact") or {}
     steps = int(seen.get("steps") or 0)
     inside = [
-        pickup_points.door(ride, side, doors, sees),
+        pickup_points.entrance(ride, side, entrance_names, sees),
         *pickup_points.inside(ride, side, sees),
         ngettext("%(count)s step", "%(count)s steps", steps) % {"count": steps} if steps else "",
     ]

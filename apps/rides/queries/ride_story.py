@@ -11,7 +11,7 @@ from apps.organizations.models import Contact
 from apps.rides import pickup_points
 from apps.rides.models import Assignment, ReasonCode, Ride, RideException
 from apps.rides.queries import rides
-from apps.rides.queries.entrances import doors_of
+from apps.rides.queries.entrances import entrance_names_of
 from apps.rides.queries.rides import Entry
 from apps.rides.rules import disclosure
 from lib.access import Phi, Principal
@@ -29,7 +29,7 @@ class Story:
     exceptions: list[RideException]
     legs: list[Ride]
     contacts: list[Contact]
-    doors: pickup_points.Doors
+    entrance_names: pickup_points.EntranceNames
     audit_entries: list[AuditEntry] | None
     names: dict[str, str]
 
@@ -55,7 +55,7 @@ def story(of: Ride, by: Principal) -> Story:
         exceptions=exceptions,
         legs=_legs(of, by),
         contacts=_contacts(of, by),
-        doors=doors_of([of], disclosure.disclosure_of(by)),
+        entrance_names=entrance_names_of([of], disclosure.disclosure_of(by)),
         audit_entries=audit_entries,
         names=accounts.names_of(actors),
     )

@@ -340,20 +340,20 @@ def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, replace_
     facilities = bookings.facilities(
         [UUID(str(draft_stop["facilityId"])) for draft_stop in _changed_stops(draft, changes)], by
     )
-    doors = legs.entrances_of([draft])
+    entrances = legs.entrances_of([draft])
     pickup, pickup_facility = dict(draft.pickup), ride.pickup_facility
     dropoff, dropoff_facility = dict(draft.dropoff), ride.dropoff_facility
     access: list[Mapping[str, str] | None] = [None, None]
     if "pickup" in changes:
         pickup, pickup_facility = legs.resolved_stop(
-            draft.pickup, path="pickup", facilities=facilities, entrances=doors
+            draft.pickup, path="pickup", facilities=facilities, entrances=entrances
         )
     if "dropoff" in changes:
         dropoff, dropoff_facility = legs.resolved_stop(
-            draft.dropoff, path="dropoff", facilities=facilities, entrances=doors
+            draft.dropoff, path="dropoff", facilities=facilities, entrances=entrances
         )
     if "pickupEntranceId" in (changes.get("discharge") or {}):
-        legs.require_meeting_point(draft, pickup_facility, doors)
+        legs.require_meeting_point(draft, pickup_facility, entrances)
     if "accessCode" in (changes.get("pickup") or {}):
         access[0] = legs.access_of(changes["pickup"])
     if "accessCode" in (changes.get("dropoff") or {}) or "homeAccess" in (changes.get("discharge") or {}):

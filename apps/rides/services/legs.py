@@ -82,13 +82,15 @@ def of_draft(
         InvalidInput: a stop or the meeting point of a discharge names a facility or entrance that is not there.
     """
     path = "returnLeg." if number > 1 else ""
-    doors = entrances_of([draft]) if entrances is None else entrances
-    pickup, pickup_facility = resolved_stop(draft.pickup, path=f"{path}pickup", facilities=facilities, entrances=doors)
+    entrances = entrances_of([draft]) if entrances is None else entrances
+    pickup, pickup_facility = resolved_stop(
+        draft.pickup, path=f"{path}pickup", facilities=facilities, entrances=entrances
+    )
     dropoff, dropoff_facility = resolved_stop(
-        draft.dropoff, path=f"{path}dropoff", facilities=facilities, entrances=doors
+        draft.dropoff, path=f"{path}dropoff", facilities=facilities, entrances=entrances
     )
     if number == 1:
-        require_meeting_point(draft, pickup_facility, doors)
+        require_meeting_point(draft, pickup_facility, entrances)
     leg_type = "one_way" if of == 1 else "outbound" if number == 1 else "return"
     base = accommodation.snapshot(profile) if profile else accommodation.complete({})
     return Leg(
