@@ -132,8 +132,8 @@ class RideViewSet(AuditedReads, ApiViewSet):
         """
         draft = ride_input.draft_of(self.body())
         ride = booking.book(draft=draft, by=self.principal, at=self.at).ride
-        belongings = rides.belongings_of_new(ride, has_external_ids=bool(draft.external_ids))
-        return self._answer_ride(ride, belongings, headers={"Location": f"/api/rides/{ride.pk}"})
+        related_records = rides.related_records_of_new(ride, has_external_ids=bool(draft.external_ids))
+        return self._answer_ride(ride, related_records, headers={"Location": f"/api/rides/{ride.pk}"})
 
     def bulk(self, request: Request) -> Response:
         """Book up to 500 rides.
@@ -215,8 +215,10 @@ class RideViewSet(AuditedReads, ApiViewSet):
         return {**booked, "reviewReasons": ride.review_reasons}
 
     def _answer_ride(
-        self, ride: Ride, belongings: rides.Belongings | None = None, *, headers: dict[str, str] | None = None
+        self, ride: Ride, related_records: rides.RelatedRecords | None = None, *, headers: dict[str, str] | None = None
     ) -> Response:
-        self._ride_context = context_of(belongings or rides.belongings(ride), of=ride, by=self.principal, at=self.at)
+        self._ride_context = context_of(
+            related_records or rides.related_records(ride), of=ride, by=self.principal, at=self.at
+        )
         settled = not is_ticking(ride, self.at)
         return self.answer(ride, version=ride.version, settled=settled, headers=headers)

@@ -19,7 +19,7 @@ from lib.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
-class Belongings:
+class RelatedRecords:
     """Related records of a single ride."""
 
     external_ids: list[ExternalId] = field(default_factory=list)
@@ -40,10 +40,10 @@ def ride(ride_id: UUID, by: Principal) -> Ride:
     return row
 
 
-def belongings(of: Ride) -> Belongings:
+def related_records(of: Ride) -> RelatedRecords:
     """Read the related records of a ride.  Two queries, one more with a driver, and one more in a trip."""
     assignments = Assignment.objects.select_related("driver")
-    return Belongings(
+    return RelatedRecords(
         external_ids=external_ids_of(SubjectType.RIDE, [of.pk])[of.pk],
         milestones=list(Milestone.objects.filter(ride=of).order_by("occurred_at", "recorded_at", "pk")),
         assignment=assignments.get(pk=of.assignment_id) if of.assignment_id else None,
@@ -51,12 +51,12 @@ def belongings(of: Ride) -> Belongings:
     )
 
 
-def belongings_of_new(ride: Ride, *, has_external_ids: bool) -> Belongings:
+def related_records_of_new(ride: Ride, *, has_external_ids: bool) -> RelatedRecords:
     """Read the related records of a new ride, which has no history yet.
 
     One query with external ids, one in a trip.
     """
-    return Belongings(
+    return RelatedRecords(
         external_ids=external_ids_of(SubjectType.RIDE, [ride.pk])[ride.pk] if has_external_ids else [],
         linked_ride_ids=linked(ride.pk, trip_id=ride.trip_id) if ride.trip_id else [],
     )

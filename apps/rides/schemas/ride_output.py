@@ -15,7 +15,7 @@ from apps.fleet.models import VehicleType
 from apps.rides.labels import note_text
 from apps.rides.models import Assignment, Milestone, Ride
 from apps.rides.models.ride import MilesSource, ReadySource
-from apps.rides.queries.rides import Belongings
+from apps.rides.queries.rides import RelatedRecords
 from apps.rides.rules.disclosure import disclosed, disclosed_milestone, disclosure_of
 from apps.rides.rules.exception_types import ExceptionSeverity
 from apps.rides.rules.timeliness import ReleaseState, late_minutes, release_state
@@ -309,13 +309,13 @@ class RideOut(RideRow):
         return representation
 
 
-def context_of(belongings: Belongings, *, of: Ride, by: Principal, at: datetime) -> dict[str, Any]:
+def context_of(related_records: RelatedRecords, *, of: Ride, by: Principal, at: datetime) -> dict[str, Any]:
     """Make the context in which `RideOut` shows a single ride to a caller."""
     return {
         "disclosure": disclosure_of(by),
         "at": at,
-        "external_ids": {of.pk: belongings.external_ids},
-        "milestones": belongings.milestones,
-        "assignment": belongings.assignment,
-        "linked_ride_ids": belongings.linked_ride_ids,
+        "external_ids": {of.pk: related_records.external_ids},
+        "milestones": related_records.milestones,
+        "assignment": related_records.assignment,
+        "linked_ride_ids": related_records.linked_ride_ids,
     }

@@ -193,7 +193,7 @@ class _RideData:
 
 def whole_ride(ride: Ride, *, at: datetime) -> orjson.Fragment:
     """Render a ride as GET /rides/{id} does.  Two or three queries."""
-    context = context_of(rides.belongings(ride), of=ride, by=_RECEIVER, at=at)
+    context = context_of(rides.related_records(ride), of=ride, by=_RECEIVER, at=at)
     return orjson.Fragment(dumps(serializers.show(RideOut, ride, context=context)))
 
 
