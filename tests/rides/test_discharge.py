@@ -80,12 +80,12 @@ def test_checklist_names_what_concerns_the_patient() -> None:
     plain = checklist({"checklist": said}, oxygen_uses=False)
     special = checklist({"receiving": {"name": "Desk"}, "pcs": {"required": True}}, oxygen_uses=True)
 
-    assert [(one.key, one.done, one.holds_back) for one in plain] == [
+    assert [(one.key, one.done, one.blocks_discharge) for one in plain] == [
         ("orderSigned", True, False),
         ("medsInHand", None, False),
         ("belongings", None, False),
         ("pcsOnFile", True, False),
         ("paperwork", False, False),
     ]
-    assert [one.key for one in special if one.holds_back] == ["orderSigned", "oxygenDelivered"]
+    assert [one.key for one in special if one.blocks_discharge] == ["orderSigned", "oxygenDelivered"]
     assert [one.key for one in special][3:6] == ["oxygenDelivered", "receivingConfirmed", "pcsOnFile"]

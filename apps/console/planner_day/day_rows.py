@@ -181,7 +181,7 @@ def _discharge(
         if before_departure and (open_items or ride.ready_at is None)
         else [],
         "open_items": open_items,
-        "holds_back": [ride_labels.CHECKLIST[item.key] for item in items if item.holds_back]
+        "blocking_items": [ride_labels.CHECKLIST[item.key] for item in items if item.blocks_discharge]
         if before_departure
         else [],
         # The booking user may change the booking until a driver is assigned; the same permission as for the notes.

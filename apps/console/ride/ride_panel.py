@@ -59,7 +59,7 @@ def _stop(ride: Ride, side: str, story: Story, to: Disclosure) -> dict[str, Any]
     return {
         "name": name,
         "lines": [line for line in lines if line and line != name],
-        "door": pickup_points.entrance(ride, side, story.entrance_names, to),
+        "entrance": pickup_points.entrance(ride, side, story.entrance_names, to),
         "inside": ", ".join(pickup_points.inside(ride, side, to)),
         "instructions": stop.get("instructions") or "",
         "contact": _stop_contact(stop.get("contact") or {}),

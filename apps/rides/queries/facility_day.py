@@ -15,7 +15,7 @@ from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.organizations.rules import opening_hours
 from apps.rides.models import Ride, RideException
-from apps.rides.queries.forecasts import foreseen_arrivals
+from apps.rides.queries.forecasts import predicted_arrivals_of
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import OPEN
 from lib.access import Principal
@@ -57,7 +57,7 @@ def facility_days(
     todays = {facility.pk: timing.local_day(at, facility.timezone) for facility in facilities}
     rides = _rides([(facility, day or todays[facility.pk], todays[facility.pk]) for facility in facilities], by=by)
     exceptions, eta_reported_at = _exceptions(rides, by), _eta_reported_at(rides)
-    predicted_arrivals = foreseen_arrivals([ride for ride in rides if ride.eta_pickup_at is None], at=at)
+    predicted_arrivals = predicted_arrivals_of([ride for ride in rides if ride.eta_pickup_at is None], at=at)
     rides_of: dict[UUID | None, list[Ride]] = defaultdict(list)
     for ride in rides:
         rides_of[ride.facility_id].append(ride)

@@ -23,7 +23,7 @@ def leg_of(ride: Ride, errand: RideSlot) -> Leg:
     return Leg(errand, ended=ride.status not in OPEN, at_pickup=ride.status in _AT_THE_DOOR, eta_at=ride.eta_pickup_at)
 
 
-def foreseen_arrivals(rides: Collection[Ride], *, at: dt.datetime) -> dict[UUID, dt.datetime]:
+def predicted_arrivals_of(rides: Collection[Ride], *, at: dt.datetime) -> dict[UUID, dt.datetime]:
     """Predict the arrivals of drivers at these rides, by ride, if the driver is not there yet.
 
     One query, and none without drivers.  What else they drive may be out of the caller's reach: nothing but the times

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from apps.rides.rules.guards import held_back_by
+from apps.rides.rules.guards import open_required_items
 from apps.rides.rules.lifecycle import OPEN
 
 _ITEMS: Final = (
@@ -59,11 +59,14 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A line of the checklist.  `done` None: unknown; `holds_back`: open, and the patient may not leave without it."""
+    """A line of the checklist.
+
+    `done` is None if unknown; `blocks_discharge` marks an open item without which the patient may not leave.
+    """
 
     key: str
     done: bool | None
-    holds_back: bool
+    blocks_discharge: bool
 
 
 def facility_clock(ride: Leaving, at: datetime) -> Clock | None:
@@ -98,6 +101,6 @@ def checklist(discharge: Mapping[str, Any], *, oxygen_uses: bool) -> list[Item]:
         "receivingConfirmed": bool(discharge.get("receiving")),
         "pcsOnFile": bool((discharge.get("pcs") or {}).get("required")),
     }
-    held_back = held_back_by(answers, oxygen_uses=oxygen_uses)
+    blocking = open_required_items(answers, oxygen_uses=oxygen_uses)
     concerned = [key for key in _ITEMS if needed.get(key, True) or answers.get(key) is not None]
-    return [Item(key, answers.get(key), key in held_back) for key in concerned]
+    return [Item(key, answers.get(key), key in blocking) for key in concerned]

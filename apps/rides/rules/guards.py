@@ -133,7 +133,7 @@ def _vehicle_in_service(facts: Facts) -> Template | None:
     return None if facts.vehicle_in_service else _("The vehicle is not in service.")
 
 
-def held_back_by(checklist: Mapping[str, Any], *, oxygen_uses: bool) -> list[str]:
+def open_required_items(checklist: Mapping[str, Any], *, oxygen_uses: bool) -> list[str]:
     """Name the open items of a discharge's checklist without which the patient does not leave."""
     required = ["orderSigned", *(["oxygenDelivered"] if oxygen_uses else [])]
     return [item for item in required if checklist.get(item) is not True]
@@ -143,8 +143,8 @@ def _discharge_checklist(facts: Facts) -> Template | None:
     """Checked when a will-call ride is released, otherwise when the vehicle departs."""
     if facts.service_type != "hospital_discharge" or facts.ready_at is not None:
         return None
-    held_back = held_back_by(facts.discharge_checklist, oxygen_uses=facts.oxygen_uses)
-    open_items = [_ITEM_TEXTS[item] for item in held_back]
+    blocking = open_required_items(facts.discharge_checklist, oxygen_uses=facts.oxygen_uses)
+    open_items = [_ITEM_TEXTS[item] for item in blocking]
     return Message(_("Checklist: %(items)s."), {"items": all_of(open_items)}) if open_items else None
 
 

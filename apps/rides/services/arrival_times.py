@@ -92,7 +92,7 @@ def check_appointment(ride: Ride, *, detected_by: str, by: Principal, at: dateti
             details={"lateMinutes": math.ceil(late / timedelta(minutes=1))},
         )
     elif ride.open_exception_count:
-        _settle_late_to_appointment(ride, ResolutionCode.RECOVERED_ON_TIME, by=by, at=at)
+        _resolve_late_to_appointment(ride, ResolutionCode.RECOVERED_ON_TIME, by=by, at=at)
 
 
 def settle_on_arrival(ride: Ride, *, delivered: bool = False, by: Principal, at: datetime) -> None:
@@ -101,8 +101,8 @@ def settle_on_arrival(ride: Ride, *, delivered: bool = False, by: Principal, at:
     in_time = awaited is None or (reached is not None and reached <= awaited)
     if in_time or delivered:
         code = ResolutionCode.RECOVERED_ON_TIME if in_time else ResolutionCode.RECOVERED_LATE
-        _settle_late_to_appointment(ride, code, by=by, at=at)
+        _resolve_late_to_appointment(ride, code, by=by, at=at)
 
 
-def _settle_late_to_appointment(ride: Ride, code: ResolutionCode, *, by: Principal, at: datetime) -> None:
+def _resolve_late_to_appointment(ride: Ride, code: ResolutionCode, *, by: Principal, at: datetime) -> None:
     exceptions.settle(ride, [ExceptionType.LATE_TO_APPOINTMENT], by=by, at=at, code=code)

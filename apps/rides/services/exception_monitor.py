@@ -81,7 +81,7 @@ _CHANGE: Final = """
         %(details)s::jsonb[], %(wakes)s::bool[]) c (id, severity, level, due_at, details, wakes)
     WHERE e.id = c.id
 """
-_SETTLE: Final = """
+_RESOLVE: Final = """
     UPDATE rides_rideexception e
     SET status = 'resolved', resolved_at = %(at)s, resolved_by = %(by)s, resolution_code = c.code,
         resolution_note = c.note, version = e.version + 1, updated_at = %(at)s
@@ -278,7 +278,7 @@ def _changes_of(
         else:
             outcome.changed.append(Change(present, to))
     for exception in unsettled.values():
-        _settle(exception, outcome, outlook.findings, at)
+        _resolve_exception(exception, outcome, outlook.findings, at)
         _escalate_credential_lapse(exception, outcome, at)
     steps += new_steps
     if outlook.offered_since is not None:
@@ -303,12 +303,12 @@ def _steps(
     return [_Step(ride, type_, level, minutes[level - 1]) for level in range(first + 1, finding.level + 1)]
 
 
-def _settle(
+def _resolve_exception(
     exception: MonitoredException, outcome: ExceptionChanges, findings: dict[ExceptionType, Finding], at: datetime
 ) -> None:
     type_, status = ExceptionType(exception.type), outcome.ride.facts.status
     if type_ is ExceptionType.RETURN_LEG_AT_RISK:
-        _settle_undecided_leg(exception, outcome, at)
+        _resolve_undecided_leg(exception, outcome, at)
     elif type_ not in findings and settles(type_, status):
         code = ResolutionCode.RESCHEDULED if type_ in _MOVED else ResolutionCode.RECOVERED_LATE
         outcome.settled.append(Settlement(exception, code))
@@ -331,7 +331,7 @@ def _escalate_credential_lapse(exception: MonitoredException, outcome: Exception
         outcome.next_check_at = min(begins_at, outcome.next_check_at or begins_at)
 
 
-def _settle_undecided_leg(exception: MonitoredException, outcome: ExceptionChanges, at: datetime) -> None:
+def _resolve_undecided_leg(exception: MonitoredException, outcome: ExceptionChanges, at: datetime) -> None:
     """Keep a leg without a decision in time.
 
     Not if the exception is acknowledged or the leg is canceled: the rider may have no way home.
@@ -452,7 +452,7 @@ def _change(changes: Sequence[Change], *, at: datetime) -> None:
 def _resolve(settlements: Sequence[Settlement], *, by: Principal, at: datetime) -> None:
     if settlements:
         _write(
-            _SETTLE,
+            _RESOLVE,
             at=at,
             by=by.actor,
             ids=[settlement.exception.id for settlement in settlements],

@@ -181,16 +181,16 @@ def check_reported_location(ride: Ride, moment: MilestoneReport, *, by: Principa
             details={"stop": stop_of(milestone), "milestone": milestone.value, "distanceMeters": meters},
         )
     elif ride.open_exception_count:
-        _settle(ride, "milestone", [milestone.value], by=by, at=at)
+        _resolve_address_problem(ride, "milestone", [milestone.value], by=by, at=at)
 
 
 def settle_address_exceptions(ride: Ride, stops: Collection[str], *, by: Principal, at: datetime) -> None:
     """Settle `address_problem` of a locked ride about one of these changed stops ("pickup", "dropoff")."""
     if ride.open_exception_count:
-        _settle(ride, "stop", stops, by=by, at=at)
+        _resolve_address_problem(ride, "stop", stops, by=by, at=at)
 
 
-def _settle(ride: Ride, key: str, about: Collection[str], *, by: Principal, at: datetime) -> None:
+def _resolve_address_problem(ride: Ride, key: str, about: Collection[str], *, by: Principal, at: datetime) -> None:
     problem = RideException.objects.unsettled().filter(ride=ride, type=ExceptionType.ADDRESS_PROBLEM).first()
     if problem is not None and problem.details.get(key) in about:
         code = ResolutionCode.RECOVERED_ON_TIME

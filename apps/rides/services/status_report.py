@@ -90,7 +90,7 @@ def advance(
         also=columns,
         notes={row.events[0]: note},
     )
-    _settle(ride, action, skipped_departure=skipped_departure, by=by, at=at)
+    _resolve_exceptions(ride, action, skipped_departure=skipped_departure, by=by, at=at)
     milestones.check_reported_location(ride, moment, by=by, at=at)
     return overridden
 
@@ -176,8 +176,8 @@ def _delivered(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by:
     ]
 
 
-def _settle(ride: Ride, action: Action, *, skipped_departure: bool, by: Principal, at: datetime) -> None:
-    """Open and settle the exceptions caused by the transition, after its event."""
+def _resolve_exceptions(ride: Ride, action: Action, *, skipped_departure: bool, by: Principal, at: datetime) -> None:
+    """Open and resolve exceptions because of the transition, after its event."""
     if action is Action.DEPART:
         _start_assignment(ride, ride.departed_at)
     elif action is Action.ARRIVE:
