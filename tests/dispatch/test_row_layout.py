@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from apps.dispatch.rules.row_layout import rows, segments
 from apps.rides.rules.facts import Span
 from tests.factories import NOW
-from tests.rides.errands import HERE, MINUTE, THERE, errand
+from tests.rides.slots import HERE, MINUTE, THERE, slot
 
 
 def test_rides_that_do_not_overlap_share_a_row() -> None:
-    assert rows([errand(0, 30), errand(30, 60), errand(45, 80), errand(60, 90)]) == [0, 0, 1, 0]
+    assert rows([slot(0, 30), slot(30, 60), slot(45, 80), slot(60, 90)]) == [0, 0, 1, 0]
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(1, 90)), max_size=30))
 def test_no_two_rides_of_a_row_overlap_and_no_row_is_wasted(spans: list[tuple[int, int]]) -> None:
-    legs = [errand(begin, begin + length) for begin, length in sorted(spans)]
+    legs = [slot(begin, begin + length) for begin, length in sorted(spans)]
 
     placed = rows(legs)
 
@@ -31,7 +31,7 @@ def test_no_two_rides_of_a_row_overlap_and_no_row_is_wasted(spans: list[tuple[in
 
 
 def test_the_way_to_the_next_ride_begins_as_late_as_it_may() -> None:
-    found = segments([errand(0, 30, dropoff=HERE), errand(90, 120, pickup=THERE)])
+    found = segments([slot(0, 30, dropoff=HERE), slot(90, 120, pickup=THERE)])
 
     assert len(found) == 1
     assert found[0].span.ends_at == NOW + 90 * MINUTE
@@ -40,12 +40,12 @@ def test_the_way_to_the_next_ride_begins_as_late_as_it_may() -> None:
 
 
 def test_segment_longer_than_its_gap_fills_it_and_is_tight() -> None:
-    found = segments([errand(0, 30, dropoff=HERE), errand(40, 60, pickup=THERE)])
+    found = segments([slot(0, 30, dropoff=HERE), slot(40, 60, pickup=THERE)])
 
     assert [(way.span, way.tight) for way in found] == [(Span(NOW + 30 * MINUTE, NOW + 40 * MINUTE), True)]
 
 
 def test_no_segment_for_unknown_place_overlap_or_same_place() -> None:
-    assert segments([errand(0, 30, dropoff=None), errand(60, 90)]) == []
-    assert segments([errand(0, 30, dropoff=THERE), errand(20, 50, pickup=HERE)]) == []
-    assert segments([errand(0, 30, dropoff=HERE), errand(60, 90, pickup=HERE)]) == []
+    assert segments([slot(0, 30, dropoff=None), slot(60, 90)]) == []
+    assert segments([slot(0, 30, dropoff=THERE), slot(20, 50, pickup=HERE)]) == []
+    assert segments([slot(0, 30, dropoff=HERE), slot(60, 90, pickup=HERE)]) == []

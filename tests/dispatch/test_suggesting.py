@@ -28,8 +28,8 @@ from tests.rides.test_eligibility import (
     NAPERVILLE,
     OHARE,
     driver,
-    errand,
     needs,
+    slot,
     vehicle,
 )
 from tests.tiers import sized
@@ -42,8 +42,8 @@ WORN = replace(CREDENTIALS[Subject.DRIVER][0], expires_on=AT.date() - dt.timedel
 def _ride(begin: int = 0, minutes: int = 30, **given: Any) -> RideNeeds:
     """Return a ride that begins `begin` minutes from now."""
     places = {name: given.pop(name, LOOP) for name in ("pickup", "dropoff")}
-    made = errand(AT + begin * MINUTE, minutes, ride_id=uuid4(), **places)
-    return needs(errand=made, **{"rider_id": uuid4(), **given})
+    made = slot(AT + begin * MINUTE, minutes, ride_id=uuid4(), **places)
+    return needs(slot=made, **{"rider_id": uuid4(), **given})
 
 
 def _crew(count: int = 1, **given: Any) -> tuple[list[Available], dict[UUID, VehicleFacts]]:
@@ -70,19 +70,19 @@ def test_one_driver_gets_what_they_can_drive_one_after_the_other() -> None:
 
     found = _plan([after, beside, first], _crew())
 
-    assert [one.ride_id for one in found.suggestions] == [first.errand.ride_id, after.errand.ride_id]
+    assert [one.ride_id for one in found.suggestions] == [first.slot.ride_id, after.slot.ride_id]
     assert [(one.ride_id, one.against) for one in found.unplaced] == [
-        (beside.errand.ride_id, {ViolationCode.SCHEDULE_CONFLICT: 1})
+        (beside.slot.ride_id, {ViolationCode.SCHEDULE_CONFLICT: 1})
     ]
 
 
 def test_rides_that_are_due_first_choose_first() -> None:
     hurried, patient = _ride(5), _ride(0)
-    patient = replace(patient, errand=replace(patient.errand, latest_pickup_at=AT + 2 * HOUR))
+    patient = replace(patient, slot=replace(patient.slot, latest_pickup_at=AT + 2 * HOUR))
 
     found = _plan([patient, hurried], _crew())
 
-    assert [one.ride_id for one in found.suggestions] == [hurried.errand.ride_id]
+    assert [one.ride_id for one in found.suggestions] == [hurried.slot.ride_id]
 
 
 def test_cheapest_driver_is_suggested_and_familiar_costs_less() -> None:
@@ -147,8 +147,8 @@ def test_who_takes_a_ride_that_should_have_begun_drives_it_now() -> None:
 
     found = _plan([soon, late], _crew())
 
-    assert [one.ride_id for one in found.suggestions] == [late.errand.ride_id]
-    assert [one.ride_id for one in found.unplaced] == [soon.errand.ride_id]
+    assert [one.ride_id for one in found.suggestions] == [late.slot.ride_id]
+    assert [one.ride_id for one in found.unplaced] == [soon.slot.ride_id]
 
 
 _WAITING = st.lists(
@@ -181,7 +181,7 @@ def test_suggestions_break_no_rule_and_no_driver_overlaps(
     waiting: list[tuple[Any, ...]], people: list[tuple[Any, ...]]
 ) -> None:
     rides = {
-        one.errand.ride_id: one
+        one.slot.ride_id: one
         for one in (
             _ride(begin, minutes, pickup=here, dropoff=there, driver_gender=asks, in_chair=chair)
             for begin, minutes, here, there, asks, chair in waiting
@@ -193,10 +193,10 @@ def test_suggestions_break_no_rule_and_no_driver_overlaps(
         pk = uuid4()
         mine = list(vehicles.values())[-1] if shares and vehicles else vehicle(id=uuid4())
         busy = tuple(
-            errand(AT + begin * MINUTE, minutes, ride_id=uuid4(), driver_id=pk, vehicle_id=mine.id)
+            slot(AT + begin * MINUTE, minutes, ride_id=uuid4(), driver_id=pk, vehicle_id=mine.id)
             for begin, minutes in driven
         )
-        vehicles[mine.id] = replace(mine, errands=(*mine.errands, *busy))
+        vehicles[mine.id] = replace(mine, slots=(*mine.slots, *busy))
         credentials = CREDENTIALS[Subject.DRIVER] if sound else (WORN, *CREDENTIALS[Subject.DRIVER][1:])
         facts = driver(
             id=pk,
@@ -204,7 +204,7 @@ def test_suggestions_break_no_rule_and_no_driver_overlaps(
             credentials=credentials,
             qualifications=frozenset({"wheelchair_securement"} if trained else ()),
             shifts=(ShiftFact(pk, mine.id, DUTY),) if by_shift else (),
-            errands=busy,
+            slots=busy,
         )
         drivers.append(Available(facts, default_vehicle_id=mine.id, home_base=OHARE))
 
@@ -216,15 +216,15 @@ def test_suggestions_break_no_rule_and_no_driver_overlaps(
     known = {one.facts.id: one.facts for one in drivers}
 
     def taken(one: Any) -> Any:
-        return replace(rides[one.ride_id].errand, driver_id=one.driver_id, vehicle_id=one.vehicle_id)
+        return replace(rides[one.ride_id].slot, driver_id=one.driver_id, vehicle_id=one.vehicle_id)
 
     for one in given_to.values():
         others = [taken(other) for other in given_to.values() if other.ride_id != one.ride_id]
         who = known[one.driver_id]
-        who = replace(who, errands=(*who.errands, *(other for other in others if other.driver_id == who.id)))
+        who = replace(who, slots=(*who.slots, *(other for other in others if other.driver_id == who.id)))
         what = vehicles[one.vehicle_id]
-        what = replace(what, errands=(*what.errands, *(other for other in others if other.vehicle_id == what.id)))
+        what = replace(what, slots=(*what.slots, *(other for other in others if other.vehicle_id == what.id)))
         assert violations(rides[one.ride_id], who, what) == []
     for one, other in combinations(given_to.values(), 2):
         if one.driver_id == other.driver_id:
-            assert not rides[one.ride_id].errand.span.overlaps(rides[other.ride_id].errand.span)
+            assert not rides[one.ride_id].slot.span.overlaps(rides[other.ride_id].slot.span)

@@ -92,18 +92,18 @@ def test_rider_who_has_another_ride_by_now_is_asked_about(request_: Ride, dispat
         confirm(request_, dispatcher, override=True)
     caller = factories.principal(scopes=dispatcher.scopes - {Scope.RIDES_OVERRIDE})
     with pytest.raises(ScopeMissing):
-        confirm(request_, caller, override=True, override_reason="Two errands.")
+        confirm(request_, caller, override=True, override_reason="Two appointments.")
 
     assert refused.value.details[0].also == {"existingId": str(other.pk)}
     assert refused.value.message == "The rider has a ride at this time; send override to book it anyway."
     assert traces(request_) == before
 
-    confirmed = confirm(request_, dispatcher, override=True, override_reason="Two errands.")
+    confirmed = confirm(request_, dispatcher, override=True, override_reason="Two appointments.")
 
     event = Event.objects.get(subject_id=request_.pk, type="ride.scheduled")
     entry = AuditEntry.objects.get(action="rides.status")
     assert (confirmed.status, event.data["overridden"]) == ("scheduled", ["duplicate_ride"])
-    assert (entry.reason, entry.details["overridden"]) == ("Two errands.", ["duplicate_ride"])
+    assert (entry.reason, entry.details["overridden"]) == ("Two appointments.", ["duplicate_ride"])
 
 
 def test_way_back_does_not_stand_in_the_way_of_the_way_there(request_: Ride, dispatcher: Principal) -> None:

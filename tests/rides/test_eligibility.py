@@ -40,7 +40,7 @@ CREDENTIALS = {
 }
 
 
-def errand(starts_at: dt.datetime = AT, minutes: int = 30, **given: Any) -> RideSlot:
+def slot(starts_at: dt.datetime = AT, minutes: int = 30, **given: Any) -> RideSlot:
     known: dict[str, Any] = {
         "ride_id": RIDE,
         "span": Span(starts_at, starts_at + dt.timedelta(minutes=minutes)),
@@ -53,7 +53,7 @@ def errand(starts_at: dt.datetime = AT, minutes: int = 30, **given: Any) -> Ride
 
 def needs(**given: Any) -> RideNeeds:
     known: dict[str, Any] = {
-        "errand": errand(),
+        "slot": slot(),
         "service_date": TODAY,
         "rider_id": RIDER,
         "spaces": Spaces(ambulatory=1),
@@ -305,32 +305,32 @@ NEEDED = drive_minutes(OHARE, LOOP) or 0.0
 )
 def test_next_pickup_has_to_be_in_reach(ends_before_window_by: float, found: list[str]) -> None:
     ends_at = AT + 15 * MINUTE - dt.timedelta(minutes=ends_before_window_by)
-    before = errand(ends_at - HOUR, 60, ride_id=OTHER_RIDE, dropoff=OHARE, driver_id=DRIVER)
+    before = slot(ends_at - HOUR, 60, ride_id=OTHER_RIDE, dropoff=OHARE, driver_id=DRIVER)
 
-    assert codes(needs(), driver(errands=(before,))) == found
+    assert codes(needs(), driver(slots=(before,))) == found
 
 
 @pytest.mark.parametrize(
     ("other", "found"),
     [
-        (errand(AT - 30 * MINUTE, 30, ride_id=OTHER_RIDE), []),
-        (errand(AT - 30 * MINUTE, 31, ride_id=OTHER_RIDE), ["SCHEDULE_CONFLICT"]),
-        (errand(AT + 30 * MINUTE, 30, ride_id=OTHER_RIDE), []),
-        (errand(AT + 29 * MINUTE, 30, ride_id=OTHER_RIDE), ["SCHEDULE_CONFLICT"]),
-        (errand(AT + 30 * MINUTE, 30, ride_id=OTHER_RIDE, pickup=NAPERVILLE), ["SCHEDULE_CONFLICT"]),
-        (errand(AT + 30 * MINUTE, 30, ride_id=OTHER_RIDE, pickup=None), []),
+        (slot(AT - 30 * MINUTE, 30, ride_id=OTHER_RIDE), []),
+        (slot(AT - 30 * MINUTE, 31, ride_id=OTHER_RIDE), ["SCHEDULE_CONFLICT"]),
+        (slot(AT + 30 * MINUTE, 30, ride_id=OTHER_RIDE), []),
+        (slot(AT + 29 * MINUTE, 30, ride_id=OTHER_RIDE), ["SCHEDULE_CONFLICT"]),
+        (slot(AT + 30 * MINUTE, 30, ride_id=OTHER_RIDE, pickup=NAPERVILLE), ["SCHEDULE_CONFLICT"]),
+        (slot(AT + 30 * MINUTE, 30, ride_id=OTHER_RIDE, pickup=None), []),
     ],
 )
 def test_two_rides_of_one_driver_must_not_meet(other: RideSlot, found: list[str]) -> None:
-    taken = driver(errands=(dataclasses.replace(other, driver_id=DRIVER),))
+    taken = driver(slots=(dataclasses.replace(other, driver_id=DRIVER),))
 
     assert codes(needs(), taken) == found
 
 
 def test_driver_and_vehicle_conflict_with_one_ride_is_one_error() -> None:
-    other = errand(ride_id=OTHER_RIDE, driver_id=DRIVER, vehicle_id=VEHICLE)
+    other = slot(ride_id=OTHER_RIDE, driver_id=DRIVER, vehicle_id=VEHICLE)
 
-    found = violations(needs(), driver(errands=(other,)), vehicle(errands=(other,)))
+    found = violations(needs(), driver(slots=(other,)), vehicle(slots=(other,)))
 
     assert [(str(one.message), one.subject_id) for one in found] == [
         ("The driver has another ride at that time.", OTHER_RIDE)
@@ -374,15 +374,15 @@ def test_leave_is_outside_shift_even_inside_one() -> None:
     ],
 )
 def test_duty_ends_after_fifteen_hours(first_at: dt.datetime, found: list[str]) -> None:
-    day = [errand(first_at + number * 4 * HOUR, 30, ride_id=uuid.UUID(int=100 + number)) for number in range(4)]
+    day = [slot(first_at + number * 4 * HOUR, 30, ride_id=uuid.UUID(int=100 + number)) for number in range(4)]
 
-    assert codes(needs(), driver(errands=tuple(day))) == found
+    assert codes(needs(), driver(slots=tuple(day))) == found
 
 
 def test_rest_of_eight_hours_ends_the_duty() -> None:
-    yesterday = errand(AT - 20 * HOUR, 12 * 60 - 1, ride_id=OTHER_RIDE)
+    yesterday = slot(AT - 20 * HOUR, 12 * 60 - 1, ride_id=OTHER_RIDE)
 
-    assert codes(needs(), driver(errands=(yesterday,))) == []
+    assert codes(needs(), driver(slots=(yesterday,))) == []
 
 
 @pytest.mark.parametrize(
@@ -412,11 +412,9 @@ def test_preferences_are_told_one_by_one(asked: dict[str, Any], given: dict[str,
     ],
 )
 def test_shared_riders_stay_within_their_time_on_board(pickup: Place, dropoff: Place, found: list[str]) -> None:
-    other = errand(
-        AT + MINUTE, ride_id=OTHER_RIDE, driver_id=DRIVER, vehicle_id=VEHICLE, pickup=pickup, dropoff=dropoff
-    )
+    other = slot(AT + MINUTE, ride_id=OTHER_RIDE, driver_id=DRIVER, vehicle_id=VEHICLE, pickup=pickup, dropoff=dropoff)
 
-    assert codes(needs(), driver(errands=(other,)), vehicle(errands=(other,))) == found
+    assert codes(needs(), driver(slots=(other,)), vehicle(slots=(other,))) == found
 
 
 def test_everything_is_told_at_once_hard_ones_first() -> None:
@@ -427,7 +425,7 @@ def test_everything_is_told_at_once_hard_ones_first() -> None:
         excluded_driver_ids=frozenset({DRIVER}),
         combined_weight_lb=900,
     )
-    busy = driver(activation="suspended", credentials=(), errands=(errand(ride_id=OTHER_RIDE, driver_id=DRIVER),))
+    busy = driver(activation="suspended", credentials=(), slots=(slot(ride_id=OTHER_RIDE, driver_id=DRIVER),))
 
     found = violations(ride, busy, vehicle(status="retired", lift_rating_lb=600))
 

@@ -45,7 +45,7 @@ def credentials(subject: Subject) -> st.SearchStrategy[tuple[CredentialFacts, ..
     return st.lists(one, max_size=6, unique_by=lambda credential: credential.type).map(tuple)
 
 
-def errands(numbers: range) -> st.SearchStrategy[tuple[RideSlot, ...]]:
+def slots(numbers: range) -> st.SearchStrategy[tuple[RideSlot, ...]]:
     """Draw rides of one carrier, each at one time; carriers have separate numbers, since a ride has one plan."""
     one = st.builds(
         lambda span, ride, pickup, dropoff, driver, vehicle: RideSlot(
@@ -58,12 +58,12 @@ def errands(numbers: range) -> st.SearchStrategy[tuple[RideSlot, ...]]:
         st.sampled_from([DRIVER, HELPER, None]),
         st.sampled_from([VEHICLE, None]),
     )
-    return st.lists(one, max_size=4, unique_by=lambda errand: errand.ride_id).map(tuple)
+    return st.lists(one, max_size=4, unique_by=lambda slot: slot.ride_id).map(tuple)
 
 
 needs = st.builds(
     RideNeeds,
-    errand=st.builds(
+    slot=st.builds(
         lambda pickup, dropoff: RideSlot(
             RIDE, Span(AT, AT + dt.timedelta(minutes=40)), AT + dt.timedelta(minutes=15), pickup, dropoff, 5, 5
         ),
@@ -100,7 +100,7 @@ drivers = st.builds(
     languages=st.frozensets(st.sampled_from(["pl", "es", "en"])),
     shifts=st.lists(st.builds(ShiftFact, st.just(DRIVER), st.just(VEHICLE), spans), max_size=3).map(tuple),
     leave=st.lists(spans, max_size=2).map(tuple),
-    errands=errands(range(100, 5_000)),
+    slots=slots(range(100, 5_000)),
 )
 vehicles = st.builds(
     VehicleFacts,
@@ -115,7 +115,7 @@ vehicles = st.builds(
     max_chair_width_in=st.none() | st.floats(24, 40),
     oxygen_mount=st.booleans(),
     bariatric=st.booleans(),
-    errands=errands(range(5_001, 10_000)),
+    slots=slots(range(5_001, 10_000)),
 )
 
 
@@ -132,9 +132,9 @@ def better_driver(driver: DriverFacts, ride: RideNeeds) -> list[DriverFacts]:
         dataclasses.replace(driver, excluded_rider_ids=frozenset()),
         dataclasses.replace(driver, languages=driver.languages | {"pl", "es"}),
         dataclasses.replace(driver, gender=ride.driver_gender or driver.gender),
-        dataclasses.replace(driver, errands=driver.errands[1:]),
+        dataclasses.replace(driver, slots=driver.slots[1:]),
         dataclasses.replace(driver, leave=driver.leave[1:]),
-        dataclasses.replace(driver, shifts=(*driver.shifts, ShiftFact(DRIVER, VEHICLE, ride.errand.span))),
+        dataclasses.replace(driver, shifts=(*driver.shifts, ShiftFact(DRIVER, VEHICLE, ride.slot.span))),
     ]
 
 
@@ -147,7 +147,7 @@ def better_vehicle(vehicle: VehicleFacts) -> list[VehicleFacts]:
         dataclasses.replace(vehicle, bariatric=True),
         dataclasses.replace(vehicle, max_chair_width_in=max(45.0, vehicle.max_chair_width_in or 0)),
         dataclasses.replace(vehicle, lift_rating_lb=None if vehicle.lift_rating_lb is None else 1200),
-        dataclasses.replace(vehicle, errands=vehicle.errands[1:]),
+        dataclasses.replace(vehicle, slots=vehicle.slots[1:]),
     ]
 
 
@@ -190,7 +190,7 @@ def test_fit_attendant_adds_nothing(ride: RideNeeds, driver: DriverFacts, vehicl
 @given(needs, drivers, vehicles)
 def test_order_of_facts_does_not_matter(ride: RideNeeds, driver: DriverFacts, vehicle: VehicleFacts) -> None:
     turned = dataclasses.replace(
-        driver, errands=driver.errands[::-1], shifts=driver.shifts[::-1], credentials=driver.credentials[::-1]
+        driver, slots=driver.slots[::-1], shifts=driver.shifts[::-1], credentials=driver.credentials[::-1]
     )
 
     assert found(ride, turned, vehicle) == found(ride, driver, vehicle)

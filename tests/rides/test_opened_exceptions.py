@@ -112,7 +112,7 @@ def test_request_confirmed_despite_overlap_opens_exception(
     first = booking.book(draft=draft(hospital, rider), by=dispatcher, at=NOW).ride
     request = factories.RideFactory.create(facility=hospital, rider=rider, status="requested", scheduled_at=None)
 
-    say(request, RideStatus.SCHEDULED, dispatcher, at=NOW, override=True, override_reason="Two errands.")
+    say(request, RideStatus.SCHEDULED, dispatcher, at=NOW, override=True, override_reason="Two appointments.")
 
     assert only(request) == ("duplicate_ride", "warning", "T03", {"rideIds": [str(first.pk)]})
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.rides.queries.ride_needs import errand_of, needs_of
+from apps.rides.queries.ride_needs import needs_of, slot_of
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.travel import Place
 from tests import factories
@@ -34,23 +34,23 @@ def test_minutes_of_a_stop_stand_for_those_of_the_rider(
     stops = {"pickup": factories.stop(**pickup), "dropoff": factories.stop(**dropoff)}
     ride = ride_in(RideStatus.ASSIGNED, accommodation=SLOW, estimated_minutes=30, **stops)
 
-    errand = errand_of(ride, at=factories.NOW)
+    slot = slot_of(ride, at=factories.NOW)
 
-    assert (errand.load_minutes, errand.unload_minutes) == (load, unload)
-    assert errand.span.ends_at - errand.span.starts_at == (load + 30 + unload) * MINUTE
+    assert (slot.load_minutes, slot.unload_minutes) == (load, unload)
+    assert slot.span.ends_at - slot.span.starts_at == (load + 30 + unload) * MINUTE
 
 
 def test_rider_on_board_unloads_in_minutes_of_the_stop() -> None:
     dropoff = factories.stop(loadMinutes=25)
     ride = ride_in(RideStatus.IN_PROGRESS, accommodation=SLOW, estimated_minutes=30, dropoff=dropoff)
 
-    assert errand_of(ride, at=BOARDED).span.ends_at == BOARDED + 55 * MINUTE
+    assert slot_of(ride, at=BOARDED).span.ends_at == BOARDED + 55 * MINUTE
 
 
 def test_rider_transferred_en_route_boards_in_own_minutes() -> None:
     stops = {"pickup": factories.stop(loadMinutes=20), "dropoff": factories.stop(loadMinutes=25)}
     ride = ride_in(RideStatus.IN_PROGRESS, accommodation=SLOW, **stops)
 
-    errand = needs_of(ride, at=BOARDED, picked_up_at=Place(41.88, -87.63)).errand
+    slot = needs_of(ride, at=BOARDED, picked_up_at=Place(41.88, -87.63)).slot
 
-    assert (errand.load_minutes, errand.unload_minutes) == (8, 25)
+    assert (slot.load_minutes, slot.unload_minutes) == (8, 25)

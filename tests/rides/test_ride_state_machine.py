@@ -35,7 +35,7 @@ from hypothesis.stateful import (
 from apps.accounts.rules.roles import TokenRole
 from apps.riders.models import Rider
 from apps.rides.models import Ride, RideException
-from apps.rides.queries.ride_needs import errand_of
+from apps.rides.queries.ride_needs import slot_of
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
 from apps.rides.services import assignment, booking, will_call
@@ -307,7 +307,7 @@ class RideLives(RuleBasedStateMachine):
         for one, other in combinations(planned, 2):
             if one.driver_id == other.driver_id or one.vehicle_id == other.vehicle_id:
                 pair = Ride.objects.filter(pk__in=[one.id, other.id])
-                mine, theirs = (errand_of(ride, at=self.now).span for ride in pair)
+                mine, theirs = (slot_of(ride, at=self.now).span for ride in pair)
                 assert not mine.overlaps(theirs), (one.id, other.id)
 
 

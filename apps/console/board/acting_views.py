@@ -31,7 +31,7 @@ from apps.riders.labels import rider_name
 from apps.rides.labels import OUT_OF_REACH, driver_name
 from apps.rides.models import Ride
 from apps.rides.queries.candidates import Candidate, candidates
-from apps.rides.queries.ride_needs import errand_of
+from apps.rides.queries.ride_needs import slot_of
 from apps.rides.queries.rides import ride as get_visible_ride
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.eligibility import Violation, ViolationKind
@@ -184,7 +184,7 @@ def _ride_context(ride: Ride, request: HttpRequest) -> dict[str, Any]:
         "service": labels.service(ride),
         "route": labels.route_label(ride, disclosure_of(by)),
         "state_label": labels.STATES[labels.state_of(ride)] if open_ else capfirst(ride.get_status_display()),
-        "clock": clock(errand_of(ride, at=timezone.now()).span.starts_at.astimezone(zone_of(request))),
+        "clock": clock(slot_of(ride, at=timezone.now()).span.starts_at.astimezone(zone_of(request))),
         "fragment": _is_fragment(request),
     }
 

@@ -170,7 +170,7 @@ def _rows(day_board: Board, page: BoardPage, reader: Reader) -> Sequence[dict[st
     ]
     waiting = [(board_ride, None) for board_ride in day_board.waiting]
     rows: Iterable[tuple[BoardRide, DriverRow | None]] = sorted(
-        [*assigned, *waiting], key=lambda item: (item[0].errand.span.starts_at, item[0].ride.pk)
+        [*assigned, *waiting], key=lambda item: (item[0].slot.span.starts_at, item[0].ride.pk)
     )
     matching = [(board_ride, driver_row) for board_ride, driver_row in rows if _matches(board_ride, page.show)]
     list_rows = [row(board_ride, driver_row, reader) for board_ride, driver_row in matching]

@@ -18,7 +18,7 @@ def card(board_ride: BoardRide, reader: Reader) -> dict[str, Any]:
         "ride": ride,
         "state": labels.state_of(ride),
         "name": rider_name(ride.rider, reader.by),
-        "clock": reader.clock(board_ride.errand.span.starts_at),
+        "clock": reader.clock(board_ride.slot.span.starts_at),
         "mark": mark,
         "mobility": mobility,
         "route": labels.route_label(ride, reader.disclosure),

@@ -31,7 +31,7 @@ def points(day_board: Board, reader: Reader) -> dict[str, list[Point]]:
 
 
 def _begins(board_ride: BoardRide) -> tuple[dt.datetime, str]:
-    return board_ride.errand.span.starts_at, str(board_ride.ride.pk)
+    return board_ride.slot.span.starts_at, str(board_ride.ride.pk)
 
 
 def _facilities(reader: Reader) -> list[tuple[str, Any, Any]]:
@@ -40,12 +40,12 @@ def _facilities(reader: Reader) -> list[tuple[str, Any, Any]]:
 
 
 def _ride(board_ride: BoardRide, reader: Reader) -> Point | None:
-    begin, end = board_ride.errand.pickup, board_ride.errand.dropoff
+    begin, end = board_ride.slot.pickup, board_ride.slot.dropoff
     if begin is None:
         return None
     ride, state = board_ride.ride, labels.state_of(board_ride.ride)
     text_parts = [
-        f"{reader.clock(board_ride.errand.span.starts_at)} {rider_name(ride.rider, reader.by)}",
+        f"{reader.clock(board_ride.slot.span.starts_at)} {rider_name(ride.rider, reader.by)}",
         labels.route_label(ride, reader.disclosure),
         str(labels.STATES[state]),
         labels.lateness(board_ride),

@@ -27,7 +27,7 @@ from apps.dispatch.rules.axis import Axis
 from apps.dispatch.rules.suggesting import Suggestion
 from apps.dispatch.services import planning
 from apps.rides.labels import driver_name
-from apps.rides.queries.ride_needs import errand_of
+from apps.rides.queries.ride_needs import slot_of
 from lib.scopes import Scope
 
 
@@ -97,7 +97,7 @@ def _chosen(request: HttpRequest) -> Collection[UUID] | None:
 
 def _ride(ride_id: UUID, plan_preview: Preview, reader: Reader) -> dict[str, Any]:
     ride = plan_preview.rides[ride_id]
-    return card(BoardRide(ride, errand_of(ride, at=reader.at)), reader)
+    return card(BoardRide(ride, slot_of(ride, at=reader.at)), reader)
 
 
 def _row(suggestion: Suggestion, plan_preview: Preview, reader: Reader) -> dict[str, Any]:

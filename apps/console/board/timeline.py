@@ -81,14 +81,14 @@ class Reader:
 
 def render_driver_row(driver_row: DriverRow, axis: Axis, reader: Reader) -> SafeString:
     """Return a driver's row as HTML; its id is `driver-row-<driver>`, and the ids of its bars are `ride-<ride>`."""
-    errands = [board_ride.errand for board_ride in driver_row.rides]
-    placed = [min(row, MOST_ROWS - 1) for row in row_layout.rows(errands)]
+    slots = [board_ride.slot for board_ride in driver_row.rides]
+    placed = [min(row, MOST_ROWS - 1) for row in row_layout.rows(slots)]
     late = sum(1 for board_ride in driver_row.rides if board_ride.late and not board_ride.is_context)
     track = [
         *(_stretch("off", span, axis) for span in _off(driver_row.duty, axis)),
         *(_stretch("leave", span, axis) for span in driver_row.leave),
         *(_stretch("past", span, axis) for span in driver_row.ended),
-        *(_stretch("way tight" if way.tight else "way", way.span, axis) for way in row_layout.segments(errands)),
+        *(_stretch("way tight" if way.tight else "way", way.span, axis) for way in row_layout.segments(slots)),
         *(_bar(board_ride, row, axis, reader) for board_ride, row in zip(driver_row.rides, placed, strict=True)),
     ]
     height = max(placed, default=0) + 1
@@ -143,7 +143,7 @@ def _driver_label(driver_row: DriverRow, axis: Axis, reader: Reader) -> str:
 
 
 def _bar(board_ride: BoardRide, row: int, axis: Axis, reader: Reader) -> str:
-    ride, span = board_ride.ride, board_ride.errand.span
+    ride, span = board_ride.ride, board_ride.slot.span
     mark, mobility = reader.mobility_labels[ride.accommodation["mobility"]]
     state = labels.state_of(ride)
     risk = "" if not board_ride.late else " late" if board_ride.is_late else " risk"

@@ -13,7 +13,7 @@ from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Activation, Driver, Leave, Shift
 from apps.rides.models import Ride, RideQuerySet
 from apps.rides.queries.forecasts import leg_of
-from apps.rides.queries.ride_needs import errand_of
+from apps.rides.queries.ride_needs import slot_of
 from apps.rides.rules import timeliness
 from apps.rides.rules.facts import RideSlot, Span
 from apps.rides.rules.forecast import lateness
@@ -68,7 +68,7 @@ class BoardRide:
     """
 
     ride: Ride
-    errand: RideSlot
+    slot: RideSlot
     late: int = 0
     is_late: bool = False
     is_context: bool = False
@@ -92,7 +92,7 @@ class DriverRow:
 
     @property
     def next_at(self) -> dt.datetime | None:
-        return self.rides[0].errand.span.starts_at if self.rides else None
+        return self.rides[0].slot.span.starts_at if self.rides else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def board(
         if ride.driver_id is not None:
             of_driver[ride.driver_id].append(ride)
     driver_rows = _driver_rows(axis, of_driver, by=by, at=at, driver_ids=driver_ids)
-    waiting.sort(key=lambda waiting_ride: (waiting_ride.errand.span.starts_at, waiting_ride.ride.pk))
+    waiting.sort(key=lambda waiting_ride: (waiting_ride.slot.span.starts_at, waiting_ride.ride.pk))
     return Board(axis, tuple(sorted(driver_rows, key=_by_what_comes)), tuple(waiting), counts)
 
 
@@ -150,21 +150,21 @@ def by_status(day: RideQuerySet) -> Counter[str]:
 
 def waiting_of(rides: Iterable[Ride], at: dt.datetime) -> list[BoardRide]:
     """Return the rides that have no driver yet, with their delay at `at`."""
-    return [BoardRide(ride, errand_of(ride, at=at), *_overdue(ride, at)) for ride in rides if ride.status in UNASSIGNED]
+    return [BoardRide(ride, slot_of(ride, at=at), *_overdue(ride, at)) for ride in rides if ride.status in UNASSIGNED]
 
 
 def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[BoardRide], list[tuple[RideSlot, Ride]]]:
     """Return one driver's open rides with their delay, and the ended rides; both in order of their start."""
-    ordered = [(errand_of(ride, at=at), ride) for ride in rides]
+    ordered = [(slot_of(ride, at=at), ride) for ride in rides]
     ordered.sort(key=lambda pair: (pair[0].span.starts_at, pair[1].pk))
-    late = lateness([leg_of(ride, errand) for errand, ride in ordered], at)
+    late = lateness([leg_of(ride, slot) for slot, ride in ordered], at)
     open_rides, ended_rides = [], []
-    for errand, ride in ordered:
+    for slot, ride in ordered:
         if ride.status in OPEN:
             minutes, broken = _overdue(ride, at)
-            open_rides.append(BoardRide(ride, errand, max(minutes, late.get(ride.pk, 0)), broken))
+            open_rides.append(BoardRide(ride, slot, max(minutes, late.get(ride.pk, 0)), broken))
         else:
-            ended_rides.append((errand, ride))
+            ended_rides.append((slot, ride))
     return open_rides, ended_rides
 
 
@@ -226,11 +226,11 @@ def _driver_row(
         duty=tuple(Span(shift.starts_at, shift.ends_at) for shift in shifts),
         leave=tuple(away),
         rides=tuple(open_rides),
-        ended=tuple(_driven(errand, ride) for errand, ride in ended_rides),
+        ended=tuple(_driven(slot, ride) for slot, ride in ended_rides),
     )
 
 
-def _driven(errand: RideSlot, ride: Ride) -> Span:
+def _driven(slot: RideSlot, ride: Ride) -> Span:
     """Return the time span in which an ended ride occupied its driver: planned times where actual ones are missing."""
-    ends_at = ride.dropped_off_at or errand.span.ends_at
-    return Span(min(errand.span.starts_at, ends_at), ends_at)
+    ends_at = ride.dropped_off_at or slot.span.ends_at
+    return Span(min(slot.span.starts_at, ends_at), ends_at)

@@ -13,12 +13,12 @@ from apps.dispatch.queries.board import Board, BoardRide, awaits_release, by_sta
 from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Driver
 from apps.rides.models import Ride
-from apps.rides.queries.assignment_facts import COLUMNS_OF_ERRANDS
+from apps.rides.queries.assignment_facts import SLOT_COLUMNS
 from apps.rides.rules.lifecycle import OPEN
 from lib.access import Principal
 
 # Columns that delays are computed from.
-_COLUMNS: Final = (*COLUMNS_OF_ERRANDS, "eta_pickup_at")
+_COLUMNS: Final = (*SLOT_COLUMNS, "eta_pickup_at")
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,11 +45,11 @@ def preview(axis: Axis, *, ride_ids: Collection[UUID] | None = None, by: Princip
     needs = [needs_of(ride, at=at) for ride in rides]
     drivers = _drivers(by)
     around = _around(needs, at)
-    vehicles = _vehicles(drivers, around.errand.span)
+    vehicles = _vehicles(drivers, around.slot.span)
     facts = gather_of(around, drivers=drivers, vehicles=vehicles, at=at)
     plan = suggest(
         needs,
-        [_available(driver, facts, around.errand.span.starts_at) for driver in drivers],
+        [_available(driver, facts, around.slot.span.starts_at) for driver in drivers],
         facts.vehicles,
         shared_rides=_shared(rides, drivers, by),
         at=at,
@@ -61,9 +61,7 @@ def preview(axis: Axis, *, ride_ids: Collection[UUID] | None = None, by: Princip
         drivers={driver.pk: driver for driver in drivers},
         units=dict(facts.units),
         driven={
-            driver_id: sum(
-                errand.driver_id == driver_id and errand.span.overlaps(day) for errand in driver_facts.errands
-            )
+            driver_id: sum(slot.driver_id == driver_id and slot.span.overlaps(day) for slot in driver_facts.slots)
             for driver_id, driver_facts in facts.drivers.items()
         },
     )
@@ -93,10 +91,10 @@ def _vehicles(drivers: Sequence[Driver], around: Span) -> list[Vehicle]:
 
 def _around(needs: Sequence[RideNeeds], at: dt.datetime) -> RideNeeds:
     """Return one ride that spans all rides, so that facts gathered for it cover every one of them."""
-    spans = [ride_needs.errand.span for ride_needs in needs]
+    spans = [ride_needs.slot.span for ride_needs in needs]
     longest = max(span.ends_at - span.starts_at for span in spans)
     covering = Span(min(span.starts_at for span in spans), max(at + longest, *(span.ends_at for span in spans)))
-    return replace(needs[0], errand=replace(needs[0].errand, span=covering))
+    return replace(needs[0], slot=replace(needs[0].slot, span=covering))
 
 
 def _available(driver: Driver, facts: Facts, starts_at: dt.datetime) -> Available:

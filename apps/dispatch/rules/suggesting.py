@@ -85,9 +85,7 @@ def suggest(
     day = _Day(drivers, vehicles, shared_rides)
     suggestions: list[Suggestion] = []
     unplaced: list[UnplacedRide] = []
-    due_first = sorted(
-        waiting, key=lambda ride_needs: (ride_needs.errand.latest_pickup_at, str(ride_needs.errand.ride_id))
-    )
+    due_first = sorted(waiting, key=lambda ride_needs: (ride_needs.slot.latest_pickup_at, str(ride_needs.slot.ride_id)))
     for needs in (_from_now(ride_needs, at) for ride_needs in due_first):
         result = day.give(needs)
         if isinstance(result, Suggestion):
@@ -120,15 +118,15 @@ class _Day:
             elif code := self._first_against(Pairing(needs, driver.facts, vehicle), vehicle.id):
                 against[code] += 1
             else:
-                self._take(needs.errand, driver, vehicle)
-                ride_id, driver_id = needs.errand.ride_id, driver.facts.id
+                self._take(needs.slot, driver, vehicle)
+                ride_id, driver_id = needs.slot.ride_id, driver.facts.id
                 return Suggestion(ride_id, driver_id, vehicle.id, weighed.cost_minutes, weighed.reason)
-        return UnplacedRide(needs.errand.ride_id, against)
+        return UnplacedRide(needs.slot.ride_id, against)
 
     def _by_cost(self, needs: RideNeeds) -> list[tuple[Score, Available, VehicleFacts | None]]:
         ranked = []
         for driver in self._drivers.values():
-            vehicle_id = _vehicle_at(driver, needs.errand.span.starts_at)
+            vehicle_id = _vehicle_at(driver, needs.slot.span.starts_at)
             vehicle = None if vehicle_id is None else self._vehicles.get(vehicle_id)
             route = approach(needs, driver.facts, last_seen=driver.last_seen, home_base=driver.home_base)
             times = self._shared.get((needs.rider_id, driver.facts.id), 0)
@@ -146,11 +144,11 @@ class _Day:
         conflicts = violations(pair.needs, pair.driver, pair.vehicle)
         return conflicts[0].code if conflicts else None
 
-    def _take(self, errand: RideSlot, driver: Available, vehicle: VehicleFacts) -> None:
-        assigned = replace(errand, driver_id=driver.facts.id, vehicle_id=vehicle.id)
-        facts = replace(driver.facts, errands=(*driver.facts.errands, assigned))
+    def _take(self, slot: RideSlot, driver: Available, vehicle: VehicleFacts) -> None:
+        assigned = replace(slot, driver_id=driver.facts.id, vehicle_id=vehicle.id)
+        facts = replace(driver.facts, slots=(*driver.facts.slots, assigned))
         self._drivers[driver.facts.id] = replace(driver, facts=facts)
-        self._vehicles[vehicle.id] = replace(vehicle, errands=(*vehicle.errands, assigned))
+        self._vehicles[vehicle.id] = replace(vehicle, slots=(*vehicle.slots, assigned))
 
 
 def _vehicle_at(driver: Available, at: datetime) -> UUID | None:
@@ -161,11 +159,9 @@ def _vehicle_at(driver: Available, at: datetime) -> UUID | None:
 
 def _from_now(needs: RideNeeds, at: datetime) -> RideNeeds:
     """Extend an overdue ride to the end that it has if it starts now."""
-    errand = needs.errand
-    if errand.span.starts_at >= at:
+    slot = needs.slot
+    if slot.span.starts_at >= at:
         return needs
-    ends_at = at + (errand.span.ends_at - errand.span.starts_at)
-    stretched = replace(
-        errand, span=Span(errand.span.starts_at, ends_at), latest_pickup_at=max(errand.latest_pickup_at, at)
-    )
-    return replace(needs, errand=stretched)
+    ends_at = at + (slot.span.ends_at - slot.span.starts_at)
+    stretched = replace(slot, span=Span(slot.span.starts_at, ends_at), latest_pickup_at=max(slot.latest_pickup_at, at))
+    return replace(needs, slot=stretched)

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
 from apps.fleet.queries import active_credentials
 from apps.rides.models import Ride
-from apps.rides.queries.ride_needs import errand_of
+from apps.rides.queries.ride_needs import slot_of
 from apps.rides.rules.facts import (
     DriverFacts,
     RideNeeds,
@@ -25,12 +25,12 @@ from apps.rides.rules.facts import (
 from apps.rides.rules.lifecycle import WITH_DRIVER
 
 # Rides further away than this affect neither travel nor duty hours.
-ERRANDS_WITHIN: Final = timedelta(hours=24)
+SLOTS_WITHIN: Final = timedelta(hours=24)
 # Drivers with shifts have at least one within a week.
 SHIFTS_WITHIN: Final = timedelta(days=7)
 
-# What `errand_of` reads; a list of hundreds of rides leaves the rest in the database.
-COLUMNS_OF_ERRANDS: Final = (
+# What `slot_of` reads; a list of hundreds of rides leaves the rest in the database.
+SLOT_COLUMNS: Final = (
     "status",
     "pickup_at",
     "will_call",
@@ -64,7 +64,7 @@ def gather(needs: RideNeeds, *, drivers: Collection[Driver], at: datetime) -> Fa
 
     Seven queries, however many drivers.
     """
-    mine = needs.errand.span
+    mine = needs.slot.span
     defaults = [driver.default_vehicle_id for driver in drivers if driver.default_vehicle_id is not None]
     vehicle_of = _vehicle_of(mine, drivers, _shifts(mine, [driver.pk for driver in drivers], defaults))
     vehicles = Vehicle.objects.filter(pk__in=set(vehicle_of.values()))
@@ -84,7 +84,7 @@ def gather_of(
     Five queries, however many.  Reads without locks; who decides by the answer locks their rows first.
     """
     driver_ids, vehicle_ids = [driver.pk for driver in drivers], [vehicle.pk for vehicle in vehicles]
-    mine = needs.errand.span
+    mine = needs.slot.span
     shifts_of: dict[UUID, list[ShiftFact]] = defaultdict(list)
     for shift in _shifts(mine, driver_ids, vehicle_ids):
         shifts_of[shift.driver_id].append(shift)
@@ -98,10 +98,10 @@ def gather_of(
     for vehicle_id, *spaces in configs.values_list("vehicle_id", "ambulatory", "wheelchair", "stretcher"):
         configs_of[vehicle_id].append(Spaces(*spaces))
     credentials_of = active_credentials(driver_ids, vehicle_ids)
-    errands_of: dict[UUID | None, list[RideSlot]] = defaultdict(list)
-    for errand in (errand_of(ride, at=at) for ride in _errands(needs, driver_ids, vehicle_ids)):
-        for resource_id in {errand.driver_id, errand.vehicle_id, *errand.attendant_ids}:
-            errands_of[resource_id].append(errand)
+    slots_of: dict[UUID | None, list[RideSlot]] = defaultdict(list)
+    for slot in (slot_of(ride, at=at) for ride in _slots(needs, driver_ids, vehicle_ids)):
+        for resource_id in {slot.driver_id, slot.vehicle_id, *slot.attendant_ids}:
+            slots_of[resource_id].append(slot)
     return Facts(
         drivers={
             driver.pk: DriverFacts(
@@ -115,7 +115,7 @@ def gather_of(
                 languages=frozenset(tag.split("-")[0].lower() for tag in driver.languages),
                 shifts=tuple(shifts_of[driver.pk]),
                 leave=tuple(leave_of[driver.pk]),
-                errands=tuple(errands_of[driver.pk]),
+                slots=tuple(slots_of[driver.pk]),
             )
             for driver in drivers
         },
@@ -133,7 +133,7 @@ def gather_of(
                 oxygen_mount=vehicle.oxygen_mount,
                 bariatric=vehicle.bariatric,
                 shifts=tuple(shifts_of[vehicle.pk]),
-                errands=tuple(errands_of[vehicle.pk]),
+                slots=tuple(slots_of[vehicle.pk]),
             )
             for vehicle in vehicles
         },
@@ -155,17 +155,17 @@ def _shifts(mine: Span, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> list
     return [ShiftFact(driver_id, vehicle_id, Span(*span)) for driver_id, vehicle_id, *span in columns]
 
 
-def _errands(needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> QuerySet[Ride]:
+def _slots(needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> QuerySet[Ride]:
     """Select other rides near this one, assigned or under way, with any of these drivers or vehicles."""
-    mine = needs.errand.span
+    mine = needs.slot.span
     shared = Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids) | Q(attendant_ids__overlap=driver_ids)
     near = Ride.objects.filter(
         shared,
         status__in=sorted(WITH_DRIVER),
-        pickup_at__gt=mine.starts_at - ERRANDS_WITHIN,
-        pickup_at__lt=mine.ends_at + ERRANDS_WITHIN,
+        pickup_at__gt=mine.starts_at - SLOTS_WITHIN,
+        pickup_at__lt=mine.ends_at + SLOTS_WITHIN,
     )
-    return near.exclude(pk=needs.errand.ride_id).only(*COLUMNS_OF_ERRANDS).order_by("pickup_at", "id")
+    return near.exclude(pk=needs.slot.ride_id).only(*SLOT_COLUMNS).order_by("pickup_at", "id")
 
 
 def _vehicle_of(mine: Span, drivers: Iterable[Driver], shifts: Iterable[ShiftFact]) -> dict[UUID, UUID]:

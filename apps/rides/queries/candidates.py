@@ -83,7 +83,7 @@ def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID 
         vehicle = None if vehicle_id is None else facts.vehicles[vehicle_id]
         all_violations = violations(needs, driver_facts, vehicle)
         relevant = [violation for violation in all_violations if violation.code is not ViolationCode.ATTENDANT_REQUIRED]
-        seen = last_seen(driver, needs.errand.span.starts_at)
+        seen = last_seen(driver, needs.slot.span.starts_at)
         route = approach(needs, driver_facts, last_seen=seen, home_base=home_base(driver))
         shared_count = shared.get(driver.pk, 0)
         ranking = score(needs, driver_facts, vehicle, route, shared_rides=shared_count, violations=relevant)

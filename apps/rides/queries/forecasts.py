@@ -7,8 +7,8 @@ from typing import Final
 from uuid import UUID
 
 from apps.rides.models import Ride
-from apps.rides.queries.assignment_facts import COLUMNS_OF_ERRANDS
-from apps.rides.queries.ride_needs import errand_of
+from apps.rides.queries.assignment_facts import SLOT_COLUMNS
+from apps.rides.queries.ride_needs import slot_of
 from apps.rides.rules.facts import RideSlot
 from apps.rides.rules.forecast import Leg, arrivals
 from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, RideStatus
@@ -18,9 +18,9 @@ _AT_THE_DOOR: Final = frozenset({RideStatus.ARRIVED, RideStatus.IN_PROGRESS})
 _STILL_DRIVEN: Final = dt.timedelta(hours=24)
 
 
-def leg_of(ride: Ride, errand: RideSlot) -> Leg:
+def leg_of(ride: Ride, slot: RideSlot) -> Leg:
     """Convert a ride for the prediction."""
-    return Leg(errand, ended=ride.status not in OPEN, at_pickup=ride.status in _AT_THE_DOOR, eta_at=ride.eta_pickup_at)
+    return Leg(slot, ended=ride.status not in OPEN, at_pickup=ride.status in _AT_THE_DOOR, eta_at=ride.eta_pickup_at)
 
 
 def predicted_arrivals_of(rides: Collection[Ride], *, at: dt.datetime) -> dict[UUID, dt.datetime]:
@@ -37,10 +37,10 @@ def predicted_arrivals_of(rides: Collection[Ride], *, at: dt.datetime) -> dict[U
         status__in=sorted(WITH_DRIVER),
         pickup_at__gt=at - _STILL_DRIVEN,
         pickup_at__lte=max(ride.pickup_at for ride in rides_by_id.values()),
-    ).only(*COLUMNS_OF_ERRANDS, "eta_pickup_at")
+    ).only(*SLOT_COLUMNS, "eta_pickup_at")
     days: dict[UUID | None, list[Leg]] = defaultdict(list)
-    legs = [(leg_of(ride, errand_of(ride, at=at)), ride) for ride in rows]
-    for leg, ride in sorted(legs, key=lambda pair: (pair[0].errand.span.starts_at, str(pair[1].pk))):
+    legs = [(leg_of(ride, slot_of(ride, at=at)), ride) for ride in rows]
+    for leg, ride in sorted(legs, key=lambda pair: (pair[0].slot.span.starts_at, str(pair[1].pk))):
         days[ride.driver_id].append(leg)
     predicted: dict[UUID, dt.datetime] = {}
     for day in days.values():

@@ -33,7 +33,7 @@ def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> 
     rider = ride.rider
     language = rider.language.split("-")[0].lower()
     return RideNeeds(
-        errand=_rescue(ride, at, picked_up_at) if picked_up_at is not None else errand_of(ride, at=at),
+        slot=_rescue(ride, at, picked_up_at) if picked_up_at is not None else slot_of(ride, at=at),
         service_date=ride.service_date,
         rider_id=ride.rider_id,
         spaces=Spaces(ride.spaces_ambulatory, ride.spaces_wheelchair, ride.spaces_stretcher),
@@ -55,7 +55,7 @@ def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> 
     )
 
 
-def errand_of(ride: Ride, *, at: datetime) -> RideSlot:
+def slot_of(ride: Ride, *, at: datetime) -> RideSlot:
     """Return the period in which a ride occupies its driver and vehicle, and its places.
 
     A released will-call leg begins when the rider was ready, an unreleased one at its estimate.  Once the driver stands

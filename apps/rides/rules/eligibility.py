@@ -220,11 +220,11 @@ def _alone(pair: Pairing) -> Findings:
 
 
 def _conflicts(pair: Pairing) -> Findings:
-    this_ride = pair.needs.errand
-    other_rides = {errand.ride_id: errand for person in pair.crew for errand in person.errands}
+    this_ride = pair.needs.slot
+    other_rides = {slot.ride_id: slot for person in pair.crew for slot in person.slots}
     if pair.vehicle is not None:
-        other_rides |= {errand.ride_id: errand for errand in pair.vehicle.errands}
-    for other_ride in sorted(other_rides.values(), key=lambda errand: errand.span.starts_at):
+        other_rides |= {slot.ride_id: slot for slot in pair.vehicle.slots}
+    for other_ride in sorted(other_rides.values(), key=lambda slot: slot.span.starts_at):
         clash = _clash(this_ride, other_ride, _busy_person(pair, other_ride))
         if clash:
             yield clash, other_ride.ride_id
@@ -235,7 +235,7 @@ def _conflicts(pair: Pairing) -> Findings:
 
 
 def _off_duty(pair: Pairing) -> Findings:
-    mine = pair.needs.errand.span
+    mine = pair.needs.slot.span
     for person in pair.crew:
         role = _role(pair, person)
         if any(leave.overlaps(mine) for leave in person.leave):
@@ -243,7 +243,7 @@ def _off_duty(pair: Pairing) -> Findings:
         elif person.shifts and not any(shift.span.covers(mine) for shift in person.shifts):
             text = Message(_("The ride is not inside a shift of the %(person)s."), {"person": _role_word(pair, person)})
             yield text, person.id
-        duty = _duty_with(mine, [errand.span for errand in person.errands])
+        duty = _duty_with(mine, [slot.span for slot in person.slots])
         if duty > MAX_DUTY:
             hours = duty.total_seconds() / 3600
             text = Message(
@@ -266,8 +266,8 @@ def _preferences(pair: Pairing) -> Findings:
 def _on_board_too_long(pair: Pairing) -> Findings:
     if pair.vehicle is None:
         return
-    this_ride = pair.needs.errand
-    for other_ride in pair.vehicle.errands:
+    this_ride = pair.needs.slot
+    for other_ride in pair.vehicle.slots:
         shared = other_ride.driver_id == pair.driver.id and other_ride.span.overlaps(this_ride.span)
         if shared and not _can_share(this_ride, other_ride):
             yield _("Sharing the vehicle keeps a rider on board longer than allowed."), other_ride.ride_id

@@ -68,7 +68,7 @@ class RideNeeds:
     that the rider needs help with: 0 with an elevator or ramp, or if the rider walks unaided.
     """
 
-    errand: RideSlot
+    slot: RideSlot
     service_date: date
     rider_id: UUID
     spaces: Spaces
@@ -99,7 +99,7 @@ class ShiftFact:
 class DriverFacts:
     """A driver, or attendant, around the time of the ride.
 
-    `errands` are the other rides they drive or attend.  `shifts` are those planned within a week either way, so that
+    `slots` are the other rides they drive or attend.  `shifts` are those planned within a week either way, so that
     none at all says that the driver does not work by shifts.
     """
 
@@ -113,7 +113,7 @@ class DriverFacts:
     languages: frozenset[str] = frozenset()
     shifts: tuple[ShiftFact, ...] = ()
     leave: tuple[Span, ...] = ()
-    errands: tuple[RideSlot, ...] = ()
+    slots: tuple[RideSlot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +132,4 @@ class VehicleFacts:
     oxygen_mount: bool = False
     bariatric: bool = False
     shifts: tuple[ShiftFact, ...] = ()
-    errands: tuple[RideSlot, ...] = ()
+    slots: tuple[RideSlot, ...] = ()

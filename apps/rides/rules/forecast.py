@@ -20,7 +20,7 @@ class Leg:
     `eta_at` is the reported ETA at the pickup; `at_pickup`: the driver has arrived there; `ended`: the ride has ended.
     """
 
-    errand: RideSlot
+    slot: RideSlot
     ended: bool = False
     at_pickup: bool = False
     eta_at: dt.datetime | None = None
@@ -36,15 +36,15 @@ def arrivals(legs: Sequence[Leg], at: dt.datetime) -> dict[UUID, dt.datetime]:
     before: RideSlot | None = None
     free_at = at
     for leg in legs:
-        errand = leg.errand
+        slot = leg.slot
         if leg.ended:
             continue
-        arrives_at = errand.span.starts_at
+        arrives_at = slot.span.starts_at
         if not leg.at_pickup:
-            arrives_at = leg.eta_at or _reached(before, free_at, errand, at)
-            arrival_times[errand.ride_id] = arrives_at
-        length = errand.span.ends_at - errand.span.starts_at
-        before, free_at = errand, max(free_at, arrives_at + length, at)
+            arrives_at = leg.eta_at or _reached(before, free_at, slot, at)
+            arrival_times[slot.ride_id] = arrives_at
+        length = slot.span.ends_at - slot.span.starts_at
+        before, free_at = slot, max(free_at, arrives_at + length, at)
     return arrival_times
 
 
@@ -52,17 +52,17 @@ def lateness(legs: Sequence[Leg], at: dt.datetime) -> dict[UUID, int]:
     """Return the expected delay in minutes by ride id, without rides that are on time."""
     arrival_times = arrivals(legs, at)
     behind = {
-        leg.errand.ride_id: arrival_times[leg.errand.ride_id] - leg.errand.latest_pickup_at
+        leg.slot.ride_id: arrival_times[leg.slot.ride_id] - leg.slot.latest_pickup_at
         for leg in legs
-        if leg.errand.ride_id in arrival_times
+        if leg.slot.ride_id in arrival_times
     }
     return {ride_id: math.ceil(late / _MINUTE) for ride_id, late in behind.items() if late > dt.timedelta(0)}
 
 
-def _reached(before: RideSlot | None, free_at: dt.datetime, errand: RideSlot, at: dt.datetime) -> dt.datetime:
+def _reached(before: RideSlot | None, free_at: dt.datetime, slot: RideSlot, at: dt.datetime) -> dt.datetime:
     """Say when the driver gets to a pickup, coming from the ride before, and not before its time."""
-    planned = max(errand.span.starts_at, at)
-    if before is None or before.span.overlaps(errand.span):
+    planned = max(slot.span.starts_at, at)
+    if before is None or before.span.overlaps(slot.span):
         return planned
-    drive = drive_minutes(before.dropoff, errand.pickup)
+    drive = drive_minutes(before.dropoff, slot.pickup)
     return planned if drive is None else max(planned, free_at + dt.timedelta(minutes=drive))

@@ -48,16 +48,16 @@ class Score:
 
 def approach(needs: RideNeeds, driver: DriverFacts, *, last_seen: Place | None, home_base: Place | None) -> Approach:
     """Find the origin of the driver: the previous drop-off, else the last location, else the home base."""
-    begins_at: datetime = needs.errand.span.starts_at
-    earlier = [errand for errand in driver.errands if errand.span.starts_at <= begins_at]
-    before = max(earlier, key=lambda errand: errand.span.ends_at, default=None)
+    begins_at: datetime = needs.slot.span.starts_at
+    earlier = [slot for slot in driver.slots if slot.span.starts_at <= begins_at]
+    before = max(earlier, key=lambda slot: slot.span.ends_at, default=None)
     free = None if before is None else int((begins_at - before.span.ends_at).total_seconds() // 60)
     origins = (
         (None if before is None else before.dropoff, _("the previous drop-off")),
         (last_seen, _("the last location")),
         (home_base, _("the home base")),
     )
-    pickup = needs.errand.pickup
+    pickup = needs.slot.pickup
     for origin, from_what in origins:
         if origin is not None and pickup is not None:
             return Approach(free, road_miles(origin, pickup), from_what)

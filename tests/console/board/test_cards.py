@@ -9,7 +9,7 @@ from apps.console.board.cards import card
 from apps.console.board.timeline import Reader
 from apps.dispatch.queries.board import BoardRide
 from apps.rides.models import Ride
-from apps.rides.queries.ride_needs import errand_of
+from apps.rides.queries.ride_needs import slot_of
 from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.factories import NOW
@@ -26,7 +26,7 @@ WILL_CALL = {
 
 def is_ready(ride: Ride) -> bool:
     reader = Reader(factories.principal(), ZoneInfo("America/Chicago"), NOW)
-    return bool(card(BoardRide(ride, errand_of(ride, at=NOW)), reader)["ready"])
+    return bool(card(BoardRide(ride, slot_of(ride, at=NOW)), reader)["ready"])
 
 
 def test_assigned_will_call_ride_is_not_ready_before_its_release() -> None:

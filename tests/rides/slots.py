@@ -11,7 +11,7 @@ MINUTE = dt.timedelta(minutes=1)
 HERE, THERE = Place(41.88, -87.63), Place(41.98, -87.63)  # some 22 minutes apart by the estimate
 
 
-def errand(
+def slot(
     begin: int, end: int, *, pickup: Place | None = HERE, dropoff: Place | None = HERE, window: int = 15
 ) -> RideSlot:
     """Return a ride from `begin` to `end`, minutes from now, whose pickup may be `window` minutes late."""
