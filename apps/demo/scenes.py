@@ -104,7 +104,7 @@ def _board_and_drop_off(plot: Plot, duty: DemoDuty, lag: int) -> None:
     boarded = leg.boarded + lag
     at_pickup, at_dropoff = documentation.of_leg(plot.dice, leg, plot.cast.odometers, duty.driver.name)
     if limit < boarded:
-        plot.at(limit, partial(story.open, _X.RIDER_NOT_READY, limit, "wait_timer"))
+        plot.at(limit, partial(story.open, _X.RIDER_NOT_READY, limit, "clock"))
     plot.at(boarded, partial(story.board, boarded, leg.boarded, at_pickup, in_time=plot.in_time))
     if leg.fate == "unf_aborted":
         plot.fail(leg.left_without_rider + lag, note="Handed over to an ambulance crew on the way")
@@ -129,7 +129,7 @@ def _correct_arrival(plot: Plot, lag: int) -> None:
 def _request_documentation(plot: Plot, done: int) -> None:
     story = plot.story
     opened = done + DAY
-    plot.at(opened, partial(story.open, _X.MISSING_DOCUMENTATION, opened, "paper_timer", due=opened + 3 * DAY))
+    plot.at(opened, partial(story.open, _X.MISSING_DOCUMENTATION, opened, "clock", due=opened + 3 * DAY))
     if plot.dice.hit(0.75):
         added_at = opened + plot.dice.randrange(5, 70) * HOUR
         plot.at(added_at, partial(story.add_documentation, added_at))
@@ -186,8 +186,8 @@ def _unassigned(plot: Plot) -> None:
         alarmed = max(warned + MINUTE, leg.due_at - 2 * HOUR)
         risk, critical = _X.UNASSIGNED_AT_RISK, ExceptionSeverity.CRITICAL
         if not leg.will_call:
-            plot.at(warned, partial(story.open, risk, warned, "unassigned_timer", severity=ExceptionSeverity.WARNING))
-            plot.at(alarmed, partial(story.open, risk, alarmed, "unassigned_timer", severity=critical))
+            plot.at(warned, partial(story.open, risk, warned, "clock", severity=ExceptionSeverity.WARNING))
+            plot.at(alarmed, partial(story.open, risk, alarmed, "clock", severity=critical))
     _release(plot, plot.cast)
     if leg.will_call and leg.ready_at:
         _overdue(plot, until=0)
@@ -205,7 +205,7 @@ def _release(plot: Plot, cast: Cast) -> None:
     by = cast.dispatcher if source == "phone" else cast.ehr
     slipped = leg.pickup_at + 30 * MINUTE
     if leg.discharge and slipped < at:
-        plot.at(slipped, partial(plot.while_open, partial(story.open, _X.DISCHARGE_SLIPPED, slipped, "ready_timer")))
+        plot.at(slipped, partial(plot.while_open, partial(story.open, _X.DISCHARGE_SLIPPED, slipped, "clock")))
     if not leg.freeze and dice.hit(0.02) and at - 25 * MINUTE > plot.scheduled_at:
         early, back = at - 22 * MINUTE, at - 9 * MINUTE
         plot.at(early, partial(plot.while_open, partial(story.ready, early, early, source, by)))
@@ -220,7 +220,7 @@ def _overdue(plot: Plot, until: int) -> None:
     for minutes, severity in ((30, "info"), (60, "warning"), (90, "critical")):
         at = plot.leg.ready_at + minutes * MINUTE
         if not until or at < until:
-            rule, level = "will_call_timer", ExceptionSeverity(severity)
+            rule, level = "clock", ExceptionSeverity(severity)
             raised = partial(plot.story.open, _X.WILL_CALL_OVERDUE, at, rule, severity=level)
             plot.at(at, partial(plot.while_open, raised))
 
@@ -233,7 +233,7 @@ def _late(plot: Plot) -> None:
     for minutes, severity in ((1, ExceptionSeverity.WARNING), (30, ExceptionSeverity.CRITICAL)):
         at = leg.window_ends + minutes * MINUTE
         if at < leg.arrived:
-            plot.at(at, partial(story.open, _X.LATE_PICKUP, at, "late_timer", severity=severity))
+            plot.at(at, partial(story.open, _X.LATE_PICKUP, at, "clock", severity=severity))
 
 
 def _found_conflict(plot: Plot) -> None:
