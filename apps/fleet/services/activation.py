@@ -1,4 +1,4 @@
-"""Activation of drivers.  The consequences for their rides are in `apps/rides/services/activation.py`."""
+"""Activation of drivers.  The consequences for their rides are in `apps/rides/services/fleet_changes.py`."""
 
 from datetime import date, datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""A discharge as its planner watches it: two clocks, and a checklist.  Pure: no query, no clock."""
+"""The two clocks and the checklist of a discharge, as its planner sees them.  Pure: no query, no clock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _ITEMS: Final = (
 
 
 class Leaving(Protocol):
-    """The columns of a ride that matter here."""
+    """The columns of a ride that are read here."""
 
     status: str
     will_call: bool
@@ -30,7 +30,7 @@ class Leaving(Protocol):
 
 
 class Levels(Protocol):
-    """The minutes of a facility that matter here, as in apps/organizations/service_levels.py."""
+    """The service levels of a facility that are read here, as in apps/organizations/service_levels.py."""
 
     @property
     def discharge_target_minutes(self) -> int: ...
@@ -40,7 +40,7 @@ class Levels(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Whole minutes from one moment to the next; `running`: the next has not come.  None: nothing was agreed on."""
+    """Whole minutes between two times; `running` if the second is still to come.  `target` and `limit` may be unset."""
 
     minutes: int
     running: bool
@@ -49,7 +49,7 @@ class Clock:
 
     @property
     def tone(self) -> str:
-        """Say how it compares: "ok" within the target, "warn" beyond it, "bad" beyond the limit, "" without them."""
+        """Return "ok" within the target, "warn" beyond it, "bad" beyond the limit, and "" without target and limit."""
         if self.target is None or self.limit is None:
             return ""
         if self.minutes <= self.target:
@@ -70,7 +70,7 @@ class Item:
 
 
 def facility_clock(ride: Leaving, at: datetime) -> Clock | None:
-    """Count from the discharge order to ready; None without an order, and for rides with a firm pickup time."""
+    """Count from the discharge order to ready; None without an order and for rides with a fixed pickup time."""
     order_at = (ride.discharge or {}).get("dischargeOrderAt")
     if not order_at or not ride.will_call:
         return None
@@ -78,7 +78,7 @@ def facility_clock(ride: Leaving, at: datetime) -> Clock | None:
 
 
 def transport_clock(ride: Leaving, levels: Levels, at: datetime) -> Clock | None:
-    """Count from ready to on board, the transport provider's part; None before the patient is ready."""
+    """Count from ready to on board, the transport provider's share; None before the patient is ready."""
     if ride.ready_at is None:
         return None
     agreed = {"target": levels.discharge_target_minutes, "limit": levels.discharge_max_minutes}
@@ -86,7 +86,7 @@ def transport_clock(ride: Leaving, levels: Levels, at: datetime) -> Clock | None
 
 
 def _counted(since: datetime, until: datetime | None, ride: Leaving, at: datetime, **agreed: int) -> Clock | None:
-    """Count the minutes; not of a first moment that is only planned, nor where the ride ended before the second one."""
+    """Return the clock; None if it has not started yet, or if the ride ended before the second time."""
     if until is None and (ride.status not in OPEN or since > at):
         return None
     passed = (until or at) - since
@@ -94,7 +94,7 @@ def _counted(since: datetime, until: datetime | None, ride: Leaving, at: datetim
 
 
 def checklist(discharge: Mapping[str, Any], *, oxygen_uses: bool) -> list[Item]:
-    """List the checklist items of this patient: of every patient, of this patient's needs, and any answered."""
+    """List the checklist items that every patient has, that this patient needs, and that have an answer."""
     answers = discharge.get("checklist") or {}
     needed = {
         "oxygenDelivered": oxygen_uses,

@@ -134,7 +134,7 @@ def _vehicle_in_service(facts: Facts) -> Template | None:
 
 
 def open_required_items(checklist: Mapping[str, Any], *, oxygen_uses: bool) -> list[str]:
-    """Name the open items of a discharge's checklist without which the patient does not leave."""
+    """List the open checklist items without which the patient may not leave."""
     required = ["orderSigned", *(["oxygenDelivered"] if oxygen_uses else [])]
     return [item for item in required if checklist.get(item) is not True]
 

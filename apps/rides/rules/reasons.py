@@ -1,7 +1,7 @@
-"""Why a ride ended or lost its driver, and whose doing it was.
+"""Reasons why a ride ended or lost its driver, and who is at fault.
 
-Only `rider` fault counts against a rider.  Operators may add codes; each maps to one of these, so that figures stay
-comparable.
+Only `rider` fault counts against a rider.  Operators may add codes; each maps to a code listed here, so that reports
+stay comparable.
 """
 
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ FAULT_OF_FAILURE: Final[Mapping[str, Fault]] = {
     "other": _F.NONE,
 }
 
-# `not_ready_wait_exceeded` is the facility's at a facility, else the rider's: see `fault_of_no_show`.
+# `not_ready_wait_exceeded` is the facility's at a facility, else the rider's: see `default_fault`.
 FAULT_OF_NO_SHOW: Final[Mapping[str, Fault]] = {
     "rider_not_at_pickup": _F.RIDER,
     "rider_unreachable": _F.RIDER,
@@ -130,9 +130,9 @@ CODES: Final[Mapping[ReasonList, tuple[str, ...]]] = {
 
 
 def default_fault(reasons: ReasonList, code: str, *, at_facility: bool) -> Fault:
-    """Say whose doing an ending was, before a dispatcher judges otherwise.
+    """Return who is at fault for an outcome; a dispatcher may change it.
 
-    `at_facility`: the pickup is at a facility, whose staff had to have the rider ready.
+    `at_facility`: the pickup is at a facility, whose staff is responsible that the rider is ready.
     """
     if reasons is ReasonList.CANCELLED:
         return FAULT_OF_CANCELLATION[code]

@@ -1,7 +1,7 @@
-"""When a ride is due: windows, promises, local days, the clock of a will-call leg.
+"""Times of a ride: pickup windows, promised times, local days, expiry of will-call legs.
 
-Pure: no query, no clock.  Instants are aware; wall times are turned into instants by zone, never by adding hours to a
-day, and lengths of time are added to instants in UTC, so that both change-over days come out right.
+Pure: no query, no clock.  Datetimes are aware.  Local times are converted by time zone, never by adding hours to a day,
+and durations are added in UTC, so that both days of a clock change are correct.
 """
 
 import math
@@ -14,21 +14,21 @@ from zoneinfo import ZoneInfo
 from apps.organizations.rules import opening_hours
 from apps.rides.rules.distance import METERS_PER_MILE, meters_between
 
-WILL_CALL_EXPIRES: Final = time(23, 59)  # local, as Uber Health does; not a placeholder for a pickup
+WILL_CALL_EXPIRES: Final = time(23, 59)  # local, as Uber Health does; not a placeholder of a pickup time
 CONFIRM_WITHIN: Final = timedelta(minutes=30)  # in working hours; policy default
 TREATMENT_MINUTES: Final = 240  # of dialysis
 POST_TREATMENT_MINUTES: Final = 30
-VISIT_MINUTES: Final = 60  # of any other visit; our policy
+VISIT_MINUTES: Final = 60  # of any other visit; policy default
 LEAD_STEP: Final = 5  # minutes: pickup times are rounded to five minutes for people
 SHORTEST_RIDE: Final = timedelta(minutes=30)  # at least, if the length is unknown
-ROAD_FACTOR: Final = 1.3  # road miles per straight mile in US metro areas; our assumption
-AVERAGE_MPH: Final = 24.0  # including stops, in town; our assumption
+ROAD_FACTOR: Final = 1.3  # road miles per straight mile in US metro areas; assumption
+AVERAGE_MPH: Final = 24.0  # in town, including stops; assumption
 
 PRIORITY_OF_SERVICE: Final[Mapping[str, str]] = {"dialysis": "life_sustaining", "hospital_discharge": "time_critical"}
 
 
 class Levels(Protocol):
-    """The minutes of a facility that matter here, as in apps/organizations/service_levels.py."""
+    """The service levels of a facility that are read here, as in apps/organizations/service_levels.py."""
 
     @property
     def pickup_early_minutes(self) -> int: ...
@@ -58,27 +58,27 @@ class Schedule:
 
 
 def first_zone(*zones: str | None, default: str) -> str:
-    """Choose a ride's zone: the first one known of pickup, drop-off and owning facility, else the operator's."""
+    """Return the first zone that is set, in the order of pickup, drop-off and owning facility, else the default."""
     return next((zone for zone in zones if zone), default)
 
 
 def local_day(moment: datetime, zone: str) -> date:
-    """Give the wall-calendar day of an instant; near midnight it is not the UTC day."""
+    """Return the local date of a datetime, which near midnight differs from the UTC date."""
     return moment.astimezone(ZoneInfo(zone)).date()
 
 
 def add_minutes(moment: datetime, minutes: int) -> datetime:
-    """Let real time pass: 8 hours of treatment are 8 hours, whatever the clocks on the wall do."""
+    """Add elapsed time: 8 hours of treatment are 8 hours, even across a clock change."""
     return moment.astimezone(UTC) + timedelta(minutes=minutes)
 
 
 def latest_arrival(appointment_at: datetime, levels: Levels) -> datetime:
-    """Give the last instant at which a rider is in time for an appointment."""
+    """Return the latest arrival at which a rider is on time for an appointment."""
     return add_minutes(appointment_at, -levels.arrive_early_minutes)
 
 
 def lead_minutes(drive_minutes: int, *, load_minutes: int, arrive_early_minutes: int) -> int:
-    """Say how long before an appointment the pickup is: the drive, getting in and out, and arriving early, in fives."""
+    """Return the minutes from pickup to appointment, rounded up: the drive, boarding twice, and arriving early."""
     return math.ceil((drive_minutes + 2 * load_minutes + arrive_early_minutes) / LEAD_STEP) * LEAD_STEP
 
 
@@ -91,8 +91,8 @@ def pickup_window(
 ) -> Window:
     """Compute the promised window around `pickup_at`.
 
-    With `arrive_by` the window closes early enough to arrive by then (`drive_minutes` before it, where the drive is
-    known); it always holds `pickup_at` itself, which was promised.
+    With `arrive_by` the window ends early enough to arrive by then (`drive_minutes` earlier, if known).  It always
+    includes `pickup_at`, which was promised.
     """
     starts_at = add_minutes(pickup_at, -levels.pickup_early_minutes)
     ends_at = add_minutes(pickup_at, levels.pickup_late_minutes)
@@ -117,9 +117,9 @@ def schedule(
     arrive_by: datetime | None = None,
     drive_minutes: int | None = None,
 ) -> Schedule:
-    """Work out everything that follows from a pickup time.
+    """Compute all times that depend on the pickup time.
 
-    A firm ride is promised by the end of its window; a will-call leg promises nothing until it is released.
+    The promised pickup time is the end of the window; a will-call leg has none before the rider is ready.
     """
     window = pickup_window(pickup_at, levels, arrive_by=arrive_by, drive_minutes=drive_minutes)
     return Schedule(
@@ -132,9 +132,9 @@ def schedule(
 
 
 def confirm_by(at: datetime, pickup_at: datetime, *, hours: opening_hours.Hours, zone: str) -> datetime:
-    """Say by when a request is to be answered: half an hour in which its facility is open, and before the pickup.
+    """Return the deadline to confirm a request: after 30 minutes of opening hours, and before the pickup.
 
-    A facility that gives no hours is open always.  Never less than half an hour.
+    At least 30 minutes from `at`.  A facility without opening hours is always open.
     """
     plain = at + CONFIRM_WITHIN
     open_time = opening_hours.after_open_time(hours, CONFIRM_WITHIN, zone=zone, since=at)
@@ -148,14 +148,14 @@ def default_priority(service_type: str) -> str:
 def end_of_treatment(
     chair_at: datetime, *, treatment_minutes: int | None, post_treatment_minutes: int | None
 ) -> datetime:
-    """Estimate when a dialysis patient can be picked up; treatment and coming off the machine are elapsed time."""
+    """Estimate when a dialysis patient is ready: elapsed minutes of treatment and afterwards are added."""
     treatment = TREATMENT_MINUTES if treatment_minutes is None else treatment_minutes
     after = POST_TREATMENT_MINUTES if post_treatment_minutes is None else post_treatment_minutes
     return add_minutes(chair_at, treatment + after)
 
 
 def busy_until(pickup_at: datetime, drive_minutes: int | None) -> datetime:
-    """Estimate until when a ride keeps its rider busy, to see whether two rides of one rider overlap."""
+    """Estimate when a ride ends, to detect overlapping rides of the same rider."""
     return pickup_at + max(SHORTEST_RIDE, timedelta(minutes=drive_minutes or 0))
 
 
@@ -170,7 +170,7 @@ class Drive:
 def estimated_drive(
     origin: tuple[float | None, float | None], destination: tuple[float | None, float | None]
 ) -> Drive | None:
-    """Estimate the drive between two (lat, lng) pairs from the great-circle distance; None where one is unknown."""
+    """Estimate the drive between two (lat, lng) pairs from the great-circle distance; None if one is unknown."""
     (lat, lng), (other_lat, other_lng) = origin, destination
     if lat is None or lng is None or other_lat is None or other_lng is None:
         return None

@@ -264,7 +264,7 @@ def _parts(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def changes_of(body: dict[str, Any]) -> dict[str, Any]:
-    """Turn a parsed PATCH into what `amending.amend` takes."""
+    """Convert a parsed PATCH to arguments of `editing.edit`."""
     changes = dict(body)
     allow_duplicate = changes.pop("allow_duplicate", False)
     override = Override(changes.pop("override", False), changes.pop("override_reason", ""))

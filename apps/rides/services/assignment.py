@@ -1,6 +1,6 @@
 """Assigns driver and vehicle to a ride, reassigns, transfers a rider on board, and unassigns.
 
-T06, T09, T10, T16, T17, T24 to T26 of the table.  Locks: the ride, then drivers by id, then the vehicle (pairing.py).
+Transitions T06, T09, T10, T16, T17, T24 to T26.  Locks the ride, then drivers by id, then the vehicle (`locked_crew`).
 """
 
 from collections.abc import Collection, Mapping

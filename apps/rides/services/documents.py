@@ -104,12 +104,12 @@ def documentation_of(
 def complete(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) -> None:
     """Add missing readings and signatures of a repeated status report to a locked ride.
 
-    Saying again what is known changes nothing.  Records `ride.updated`, and settles `missing_documentation` once
-    nothing is missing.
+    Repeated values change nothing.  Records `ride.updated`, and resolves `missing_documentation` once nothing is
+    missing.
 
     Raises:
-        ScopeMissing: the caller may not report from the road.
-        InvalidInput: something is recorded otherwise (the ending has to be corrected first), or the odometer runs back.
+        ScopeMissing: the caller may not report the status of rides.
+        InvalidInput: a field already has another value (correct the outcome first), or the odometer decreases.
     """
     signatures = [signature for signature in report.signatures if signature not in ride.signatures]
     reported = {

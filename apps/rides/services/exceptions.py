@@ -1,6 +1,7 @@
-"""Exceptions: opened and settled by transitions and timers, claimed and closed by people.
+"""Exceptions: opened and resolved by transitions and timers, acknowledged and closed by people.
 
-One of a ride is told as an event of the ride, whose counters follow; one of a standing order as an event of its own.
+An exception of a ride records an event of the ride and updates its counters.  An exception of a standing order records
+an event of its own.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,7 +33,7 @@ OPENED: Final = "ride.exception"
 NOTED: Final = "ride.exception_noted"
 _ACKNOWLEDGED: Final = "ride.exception_acknowledged"
 RESOLVED: Final = "ride.exception_resolved"
-# The same events of standing orders, which have no exceptions of severity info.
+# The same events for standing orders, which have no exceptions of severity info.
 _ORDER_EVENT_TYPES: Final = {
     OPENED: "standing_order.exception",
     _ACKNOWLEDGED: "standing_order.exception_acknowledged",
@@ -41,7 +42,7 @@ _ORDER_EVENT_TYPES: Final = {
 LONGEST_SNOOZE: Final = timedelta(days=1)  # anything longer should be dismissed
 _COUNTERS = ["open_exception_count", "max_exception_severity"]
 
-# Without personal data: it is shown in lists, mails and webhooks.
+# Without personal data, because lists, mails and webhooks show it.
 SUMMARY_OF = {type_: type_.value.replace("_", " ").capitalize() for type_ in ExceptionType}
 
 
@@ -53,7 +54,7 @@ class AlreadySettled(DomainError):
 
 
 class AlreadyClaimed(DomainError):
-    """Somebody else has acknowledged it."""
+    """Another user has acknowledged it."""
 
     code = Code.INVALID_TRANSITION
     template = _("Somebody else has acknowledged this exception.")
@@ -72,8 +73,8 @@ def open_exception(
 ) -> RideException:
     """Open an exception on a locked ride, or raise the severity of the unsettled one of that type; see `event_of`.
 
-    Nothing happens, and nothing is recorded, when one of at least this severity is unsettled already.  `severity`
-    None: the type's own.  `details` hold ids, instants and numbers only.
+    No-op if the unsettled one has at least this severity.  `severity` defaults to that of the type.  `details` may
+    contain only ids, times and numbers.
     """
     new_severity = severity or DEFAULT_SEVERITY[type]
     exception = RideException.objects.unsettled().filter(ride=ride, type=type).first()
@@ -113,8 +114,8 @@ def open_on_order(
 ) -> RideException:
     """Open an exception on a locked standing order, or update the unsettled one of that type.
 
-    Nothing happens, and nothing is recorded, when an unsettled one says the same already: `due_at` and `details`, which
-    hold ids, dates, codes and numbers only.  Locks the exception.
+    No-op if the unsettled one has the same `due_at` and `details`, which may contain only ids, dates, codes and
+    numbers.  Locks the exception.
     """
     exception = _of_order(standing_order_id, type)
     if exception is not None and (exception.due_at, exception.details) == (due_at, details or {}):
@@ -168,8 +169,8 @@ def _opening(type: ExceptionType, *, by: Principal, at: datetime, detected_by: s
 def event_of(severity: ExceptionSeverity) -> str:
     """Return the type of the event when an exception of a ride opens or becomes more severe.
 
-    `ride.exception` asks somebody to act; what is for information has a type of its own, so that it reaches those alone
-    who subscribe to it.
+    `ride.exception` requires action.  Exceptions of severity info have a type of their own, so that only clients that
+    subscribe to it receive them.
     """
     return NOTED if severity is ExceptionSeverity.INFO else OPENED
 
@@ -177,7 +178,7 @@ def event_of(severity: ExceptionSeverity) -> str:
 def settle(
     ride: Ride, types: Collection[ExceptionType], *, by: Principal, at: datetime, code: ResolutionCode
 ) -> list[RideException]:
-    """Resolve the unsettled exceptions of these types on a locked ride: their cause has gone.  None is an error."""
+    """Resolve the unsettled exceptions of these types on a locked ride: their cause is gone.  No-op without any."""
     unsettled = RideException.objects.unsettled().filter(ride_id=ride.pk, type__in=types)
     exceptions = list(unsettled.order_by("opened_at", "id"))
     for exception in exceptions:
@@ -192,10 +193,10 @@ def acknowledge(
     """Acknowledge an exception: the caller handles it.  Idempotent.
 
     Raises:
-        NotFound: there is none within the scope.
-        ScopeMissing: the caller may not work on exceptions.
+        NotFound: there is no such exception inside the data scope.
+        ScopeMissing: the caller may not change exceptions.
         StaleVersion: the caller read an older version.
-        AlreadySettled, AlreadyClaimed: it is closed, or somebody else's.
+        AlreadySettled, AlreadyClaimed: it is closed, or another user has acknowledged it.
     """
     ride, exception = _locked(exception_id, by, expected_version)
     _require_open(exception)
@@ -251,11 +252,11 @@ def snooze(
 ) -> RideException:
     """Snooze an exception until a time, or wake it up with None.  Idempotent.
 
-    It stays open, and comes back before that where it gets worse.  Nobody is told.
+    It stays open, and wakes up earlier if its severity rises.  Records no event.
 
     Raises:
         NotFound, ScopeMissing, StaleVersion, AlreadySettled: as for `acknowledge`.
-        InvalidInput: the moment has passed, or lies more than a day ahead.
+        InvalidInput: the time has passed, or is more than a day ahead.
     """
     _ride, exception = _locked(exception_id, by, expected_version)
     _require_open(exception)
@@ -334,7 +335,7 @@ def _record_event(
     at: datetime,
     also: Sequence[str] = (),
 ) -> None:
-    """Record the event of an exception; `also` are columns of its ride that the caller has set."""
+    """Record the event of an exception; `also` lists columns of its ride that the caller has set."""
     payload = payload_of(
         exception.pk, exception.type, exception.severity, status=exception.status, due_at=exception.due_at
     )

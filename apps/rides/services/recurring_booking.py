@@ -1,8 +1,8 @@
 """Books many rides of many orders at once, by the same rules as `booking.book`.
 
-A `RidePlan` holds what all rides of an order have in common, and a `ServiceDay` adds the times.  The caller locks the
-riders first (`lock_riders`), so that they get no other rides meanwhile.  Trips, rides and events are inserted by COPY.
-The caller writes one audit entry per order.
+A `RidePlan` has the values that all rides of an order share, and a `ServiceDay` adds the times.  The caller locks the
+riders first (`lock_riders`), so that no other transaction books rides for them.  Trips, rides and events are inserted
+by COPY.  The caller writes one audit entry per order.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,12 +43,12 @@ class Resources:
     """Records that the drafts of a batch refer to, read once (`read_resources`)."""
 
     facilities: Mapping[UUID, Facility]
-    entrances: Mapping[UUID, UUID]  # the facility of each
+    entrances: Mapping[UUID, UUID]  # facility ids by entrance id
     payers: Mapping[UUID, Payer]
     _carried: dict[tuple[Any, ...], bool] = field(default_factory=dict, init=False, repr=False)
 
     def can_carry(self, spaces: dict[str, int], vehicle_type: str, *, bariatric: bool) -> bool:
-        """Return `bookings.fleet_can_carry`, queried once for the same spaces."""
+        """Return the cached result of `bookings.fleet_can_carry`."""
         places = (*sorted(spaces.items()), vehicle_type, bariatric)
         if places not in self._carried:
             self._carried[places] = bookings.fleet_can_carry(spaces, vehicle_type, bariatric=bariatric)
@@ -60,11 +60,11 @@ class PlannedLeg:
     """One leg of an order on any day."""
 
     leg: Leg
-    columns: Mapping[str, Any]  # independent of the day, in the form for COPY
+    columns: Mapping[str, Any]  # the same on all days, ready for COPY
     drive_minutes: int | None
-    facts: Facts  # of the day in the draft
+    facts: Facts  # on the day of the draft
     takes: timedelta  # how long a ride keeps its rider busy
-    reaches: timedelta | None  # from the pickup to the drop-off; None: the drive is not known
+    reaches: timedelta | None  # from the pickup to the drop-off; None if the drive is unknown
     secrets: tuple[tuple[str, str], ...]  # texts to encrypt, by column
 
 
@@ -78,7 +78,7 @@ class RidePlan:
 
 @dataclass(frozen=True, slots=True)
 class LegSchedule:
-    """The times of a leg; `also` are further columns of its ride, which replace computed ones."""
+    """The times of a leg; `also` has more columns of its ride, which replace computed ones."""
 
     pickup_at: datetime
     appointment_at: datetime | None = None
@@ -87,9 +87,9 @@ class LegSchedule:
 
 @dataclass(frozen=True, slots=True)
 class ServiceDay:
-    """One occurrence.  `times` are those of the legs in `numbers`, which are indexes of `plan.legs`.
+    """One occurrence.  `times` are the times of the legs in `numbers`, which are indexes of `plan.legs`.
 
-    A leg that is booked alone has no trip, unless `also` has one.
+    A single leg has no trip, unless `also` has one.
     """
 
     plan: RidePlan
@@ -130,9 +130,9 @@ def lock_riders(ids: Iterable[UUID]) -> dict[UUID, Rider]:
 
 
 def prefer_drivers(standing_order_id: UUID, driver_ids: Sequence[UUID]) -> None:
-    """Set the preferred drivers of all open rides of an order; its rider is locked.
+    """Set the preferred drivers of all open rides of an order, whose rider is locked.
 
-    Assignments stay, and no event is recorded.
+    Does not change assignments and records no event.
     """
     rides = Ride.objects.open().filter(standing_order_id=standing_order_id)
     rides.update(preferred_driver_ids=list(driver_ids))
@@ -149,8 +149,9 @@ def plan_rides(
 ) -> RidePlan:
     """Plan the rides of an order.
 
-    `drafts` are those of one day, which stands for all days: one, or two with a second from `booking.return_draft`.
-    `profile` is the current one of the rider, `owner` the facility of the rides.  Queries: those of `can_carry`.
+    `drafts` are the rides of one day, which every day repeats: the outbound ride and optionally its return from
+    `booking.return_draft`.  `profile` is the rider's current profile, `owner` the facility of the rides.  Queries only
+    in `can_carry`.
 
     Raises:
         InvalidInput, FieldRefused: a rule is broken.
@@ -198,7 +199,7 @@ def _planned_leg(leg: Leg, resources: Resources, at: datetime) -> PlannedLeg:
 
 
 def _for_copy(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert to column names, and serialize JSON once for all rows."""
+    """Convert field names to column names, and serialize JSON once for all rows."""
     ready = {}
     for name, value in columns.items():
         column: Any = Ride._meta.get_field(name)
@@ -212,11 +213,11 @@ def _for_copy(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def book_days(days: Sequence[ServiceDay], *, by: Principal, at: datetime) -> list[tuple[UUID, ...] | Refused]:
-    """Book the rides of many days, and return the ids of their rides or the refusal, in the order of `days`.
+    """Book the rides of many days; return the ride ids or the refusal of each day, in the order of `days`.
 
-    A day is booked as a whole or not at all, and conflicts with days earlier in the list are found too.  Runs in the
-    caller's transaction, in which the riders were locked before planning.  One query and three COPYs; one query more,
-    and the exceptions, if rides will be late from the start or overlap others by permission.
+    A day is booked as a whole or not at all; conflicts with earlier days in the list count.  Runs in the caller's
+    transaction, which has locked the riders before planning.  One query and three COPYs; one more query, and those of
+    the exceptions, if new rides are late or overlap others with permission.
 
     Raises:
         ScopeMissing, booking.BoundToProviders: the caller may not book.

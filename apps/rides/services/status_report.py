@@ -95,15 +95,17 @@ def advance(
     return overridden
 
 
-def set_right(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> None:
-    """Record a past milestone of a locked ride: one that was missing, or a corrected time.
+def record_past_milestone(
+    ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime
+) -> None:
+    """Record a past milestone of a locked ride: a missing one, or a corrected time.
 
-    The status stays, and so does the row of the first word, voided.  Settles `milestone_gap` once
-    nothing is missing.  A ride that has ended takes what is missing alone.
+    The status does not change, and a corrected row stays, voided.  Resolves `milestone_gap` once no milestone is
+    missing.  A ride that has ended accepts only missing milestones.
 
     Raises:
-        ScopeMissing: the caller does not report from the road.
-        InvalidInput: the ride has ended, and the moment is recorded otherwise: the ending has to be corrected first.
+        ScopeMissing: the caller may not report the status of rides.
+        InvalidInput: the ride has ended, and the milestone has another time: the outcome has to be corrected first.
         MilestoneOutOfOrder: see `milestones.check_order`.
     """
     require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
@@ -278,7 +280,7 @@ def enter_milestone(
     """Apply a milestone to a ride; a past milestone completes or corrects the record.
 
     Raises:
-        As `report.change_status`.
+        As `change_status`.
     """
     ride = rides.ride(ride_id, by)  # a later version raises StaleVersion under the lock
     leads_to = _LEADS_TO.get(moment.type)
@@ -312,18 +314,18 @@ def change_status(
 ) -> Ride:
     """Move a ride to the reported status, through every milestone reported with it.
 
-    Naming the present status and nothing else is a no-op without an event: drivers tap twice, and messages repeat.
-    With it may come a new arrival estimate (eta.py), or documents of a ride on board or completed (documents.py).
-    A milestone that the ride has passed completes or corrects its record (`progress.set_right`).  All or nothing: one
-    refused milestone leaves the ride as it was.
+    A report of the current status and nothing else is a no-op without an event: drivers tap twice, and messages repeat.
+    The report may have a new arrival estimate (`arrival_times.save_eta`), or documents of a ride that is on board or
+    completed (`documents`).  A milestone that the ride has passed completes or corrects its record
+    (`record_past_milestone`).  If one milestone is refused, nothing changes.
 
     Raises:
         NotFound, StaleVersion: see `locked`.
-        ScopeMissing, InvalidTransition, GuardFailed, MilestoneOutOfOrder: the step is refused.
-        FieldRefused: the report holds what its status has no use for, or confirms what breaks a hard rule by now.
-        InvalidInput: a reason or note is missing or wrong, or the status is set by another operation.
-        booking.RiderNotBookable, booking.OverlappingRide: a request is to be confirmed that could not be booked by now.
-        AssignmentRejected: an ending is to be corrected, and those on the ride have another one by now.
+        ScopeMissing, InvalidTransition, GuardFailed, MilestoneOutOfOrder: the transition is refused.
+        FieldRefused: a field does not apply to the status, or a request that now breaks a hard rule is confirmed.
+        InvalidInput: a reason or note is missing or invalid, or another operation sets this status.
+        booking.RiderNotBookable, booking.OverlappingRide: a confirmed request can no longer be booked.
+        AssignmentRejected: an outcome is corrected, but the driver or vehicle of the ride has another ride now.
     """
     if report.status is RideStatus.SCHEDULED:
         booking.locked_rider(ride_id, by)  # a request may be confirmed, which needs the lock of its rider
@@ -390,7 +392,7 @@ def _apply_milestone(
     if getattr(ride, milestones.COLUMN_OF[milestone]) == moment.occurred_at:
         return []  # devices repeat unconfirmed reports
     if milestones.has_passed(ride, milestone):
-        set_right(ride, moment, report, by=by, at=at)
+        record_past_milestone(ride, moment, report, by=by, at=at)
         return []
     return advance(ride, ACTION_OF[milestone], moment, report, by=by, at=at)
 

@@ -1,4 +1,4 @@
-"""Will-call rides: mark the rider ready, or take that back."""
+"""Will-call rides: mark the rider ready, or undo it."""
 
 import copy
 from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ class NotWillCall(DomainError):
 
 
 class NotReleasable(DomainError):
-    """The ride is not waiting for release: it is a request, under way, or ended."""
+    """The ride is not scheduled or assigned: it is a request, under way, or ended."""
 
     code = Code.INVALID_TRANSITION
     template = _("The ride is not waiting for its release.")
@@ -62,17 +62,17 @@ def mark_ready(
     by: Principal,
     at: datetime,
 ) -> Ride:
-    """Release a will-call ride; `ready_at` None: now.  Idempotent, also with the driver en route.
+    """Mark the rider of a will-call ride ready, at `ready_at` or now.  Idempotent, even with the driver en route.
 
-    Sets the promise: ready plus the facility's response minutes.  A driver and vehicle on the ride are checked again,
-    as when it is moved; but nobody is asked, for a patient waits at the door: soft violations that the release brings
-    about are named as `violations` of the event, and whoever may not drive at all opens an exception (`recheck`).
+    Promises a pickup within the facility's response minutes.  The eligibility of an assigned driver and vehicle is
+    checked again, but needs no confirmation, because the patient is waiting: new soft violations are listed as
+    `violations` of the event, and an ineligible driver or vehicle opens an exception (`recheck`).
 
     Raises:
         NotFound, StaleVersion: see `locked`.
         ScopeMissing: the caller may neither book nor report.
-        NotWillCall, NotReleasable: as they say.
-        GuardFailed: the discharge checklist has open items and is not overridden.
+        NotWillCall, NotReleasable: the ride is not a will-call ride, or not scheduled or assigned.
+        GuardFailed: the discharge checklist has open items, and there is no override.
         MilestoneOutOfOrder: `ready_at` lies in the future.
     """
     ride = _locked(ride_id, expected_version, by)
@@ -115,9 +115,7 @@ def mark_ready(
 
 @transaction.atomic
 def retract_ready(*, ride_id: UUID, expected_version: int | None = None, by: Principal, at: datetime) -> Ride:
-    """Undo a release: the rider is not ready.  The lost minutes count as delay of the facility.
-
-    Repeating it changes nothing.
+    """Mark the rider not ready.  The minutes since ready count as delay by the facility.  Idempotent.
 
     Raises:
         NotFound, StaleVersion, ScopeMissing, NotWillCall, NotReleasable: as for `mark_ready`.
