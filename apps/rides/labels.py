@@ -1,6 +1,6 @@
-"""What pages call statuses, moments, sources and outcomes of rides: the console, the home page and /admin/ alike.
+"""Labels of statuses, milestones, sources and outcomes of rides in the console, on the home page and in /admin/.
 
-Labels of the choices themselves stay as the API and stored texts have them.
+The labels of the choices are those of the API and of stored texts.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ STATUSES: Final[Mapping[str, Text]] = {
     RideStatus.NO_SHOW: gettext_lazy("No-show"),
     RideStatus.UNFULFILLED: gettext_lazy("Not driven"),
 }
-# Where will-calls that nobody has released are among those that are scheduled, as the database has them.
+# For lists by the stored status, in which scheduled rides include will-calls that are not ready yet.
 STORED_STATUSES: Final[Mapping[str, Text]] = {**STATUSES, RideStatus.SCHEDULED: RideStatus.SCHEDULED.label}
 CODES: Final[Mapping[str, Text]] = {
     ResolutionCode.RECOVERED_ON_TIME: gettext_lazy("Recovered, on time"),
@@ -55,12 +55,12 @@ MOMENTS: Final[Mapping[str, Text]] = {
     Milestone.Type.BOARDED: gettext_lazy("On board"),
     Milestone.Type.ARRIVED_DROPOFF: gettext_lazy("Arrived at the drop-off"),
     Milestone.Type.DROPPED_OFF: gettext_lazy("Dropped off"),
-    Milestone.Type.CONTACT_ATTEMPT: gettext_lazy("Tried to reach somebody"),
-    Milestone.Type.HANDOFF: gettext_lazy("Handed over"),
+    Milestone.Type.CONTACT_ATTEMPT: gettext_lazy("Contact attempt"),
+    Milestone.Type.HANDOFF: gettext_lazy("Handed off"),
 }
 SOURCES: Final[Mapping[str, Text]] = {
     Milestone.Source.DRIVER_APP: gettext_lazy("driver's app"),
-    Milestone.Source.DISPATCHER_MANUAL: gettext_lazy("entered by hand"),
+    Milestone.Source.DISPATCHER_MANUAL: gettext_lazy("entered manually"),
     Milestone.Source.INTEGRATION: gettext_lazy("another system"),
     Milestone.Source.HL7: gettext_lazy("hospital system (HL7)"),
     Milestone.Source.SMS: gettext_lazy("text message"),
@@ -70,16 +70,16 @@ SOURCES: Final[Mapping[str, Text]] = {
 
 class Reason(TextChoices):
     RIDER_REQUEST = "rider_request", _("Rider request")
-    RIDER_OTHER_TRANSPORT = "rider_other_transport", _("Rider other transport")
+    RIDER_OTHER_TRANSPORT = "rider_other_transport", _("Rider found other transport")
     RIDER_REFUSED_AT_DOOR = "rider_refused_at_door", _("Rider refused at door")
-    RIDER_ILL = "rider_ill", _("Rider ill")
+    RIDER_ILL = "rider_ill", _("Rider sick")
     RIDER_HOSPITALIZED = "rider_hospitalized", _("Rider hospitalized")
     RIDER_DECEASED = "rider_deceased", _("Rider deceased")
     APPOINTMENT_CANCELLED = "appointment_cancelled", _("Appointment cancelled")
     APPOINTMENT_MOVED = "appointment_moved", _("Appointment moved")
     TREATMENT_CHANGED = "treatment_changed", _("Treatment changed")
     DISCHARGE_CANCELLED = "discharge_cancelled", _("Discharge cancelled")
-    LEVEL_OF_CARE_CHANGED = "level_of_care_changed", _("Level of care changed")
+    LEVEL_OF_CARE_CHANGED = "level_of_care_changed", _("Level of service changed")
     FACILITY_CLOSED = "facility_closed", _("Facility closed")
     STANDING_ORDER_HOLD = "standing_order_hold", _("Standing order hold")
     STANDING_ORDER_ENDED = "standing_order_ended", _("Standing order ended")
@@ -93,7 +93,7 @@ class Reason(TextChoices):
     OTHER = "other", _("Other")
     NO_DRIVER_AVAILABLE = "no_driver_available", _("No driver available")
     NO_SUITABLE_VEHICLE = "no_suitable_vehicle", _("No suitable vehicle")
-    GIVEN_BACK_LATE = "given_back_late", _("Given back late")
+    GIVEN_BACK_LATE = "given_back_late", _("Late turnback")
     DRIVER_NO_CALL_NO_SHOW = "driver_no_call_no_show", _("Driver no call no show")
     VEHICLE_BREAKDOWN = "vehicle_breakdown", _("Vehicle breakdown")
     ACCIDENT = "accident", _("Accident")
@@ -112,17 +112,17 @@ class Reason(TextChoices):
     RIDER_NOT_AT_PICKUP = "rider_not_at_pickup", _("Rider not at pickup")
     RIDER_UNREACHABLE = "rider_unreachable", _("Rider unreachable")
     RIDER_ALREADY_LEFT = "rider_already_left", _("Rider already left")
-    NOT_READY_WAIT_EXCEEDED = "not_ready_wait_exceeded", _("Not ready wait exceeded")
+    NOT_READY_WAIT_EXCEEDED = "not_ready_wait_exceeded", _("Not ready, wait time exceeded")
     NOT_FOUND_AT_FACILITY = "not_found_at_facility", _("Not found at facility")
-    BAD_PICKUP_DETAILS = "bad_pickup_details", _("Bad pickup details")
+    BAD_PICKUP_DETAILS = "bad_pickup_details", _("Wrong pickup info")
     DRIVER_DECLINED = "driver_declined", _("Driver declined")
-    DRIVER_RELEASED = "driver_released", _("Driver released")
+    DRIVER_RELEASED = "driver_released", _("Turned back by driver")
     DRIVER_SUSPENDED = "driver_suspended", _("Driver suspended")
-    DRIVER_ILL = "driver_ill", _("Driver ill")
+    DRIVER_ILL = "driver_ill", _("Driver sick")
     RUNNING_LATE = "running_late", _("Running late")
-    ACCOMMODATION_MISMATCH = "accommodation_mismatch", _("Accommodation mismatch")
+    ACCOMMODATION_MISMATCH = "accommodation_mismatch", _("Wrong vehicle or equipment for rider")
     CREDENTIAL_LAPSED = "credential_lapsed", _("Credential lapsed")
-    REPLANNED = "replanned", _("Replanned")
+    REPLANNED = "replanned", _("Re-optimized")
 
 
 def reason_label(code: str) -> str:
@@ -148,85 +148,97 @@ _T = ExceptionType
 
 
 class Advice(NamedTuple):
-    """`step` is what to try first; the person at the desk knows better."""
+    """`step` is the suggested action."""
 
     title: str | Promise
     step: str | Promise
 
 
 ADVICE: Final[Mapping[str, Advice]] = {
-    _T.UNCONFIRMED_REQUEST: Advice(_("Request not confirmed"), _("Confirm it, or turn it down with a reason")),
-    _T.UNASSIGNED_AT_RISK: Advice(_("No driver yet"), _("Assign a driver; ask partner companies if nobody is free")),
+    _T.UNCONFIRMED_REQUEST: Advice(_("Request not confirmed"), _("Confirm the request, or decline it with a reason")),
+    _T.UNASSIGNED_AT_RISK: Advice(
+        _("Unassigned"), _("Assign a driver; call partner companies if no driver is available")
+    ),
     _T.NO_DRIVER_AVAILABLE: Advice(
         _("No driver available"), _("Decide with the planner: wait, change the mode, split or cancel")
     ),
     _T.ASSIGNMENT_DECLINED: Advice(_("Offer declined"), _("Offer it to the next driver")),
-    _T.DRIVER_RELEASED_LATE: Advice(_("Given back late"), _("Assign another driver at once")),
-    _T.LATE_PICKUP_PREDICTED: Advice(_("Will come late"), _("Look for a nearer driver; tell the pickup the new time")),
-    _T.LATE_PICKUP: Advice(_("Late pickup"), _("Call the driver, then tell the pickup; reassign if it is stuck")),
-    _T.LATE_TO_APPOINTMENT: Advice(
-        _("Late to the appointment"), _("Call the place of the appointment; look for a faster driver")
+    _T.DRIVER_RELEASED_LATE: Advice(_("Late turnback"), _("Assign another driver now")),
+    _T.LATE_PICKUP_PREDICTED: Advice(
+        _("Running late (predicted)"), _("Look for a closer driver; give the pickup location the new time")
     ),
-    _T.WILL_CALL_OVERDUE: Advice(_("Ready and waiting"), _("Assign the nearest driver, and tell the facility when")),
+    _T.LATE_PICKUP: Advice(
+        _("Late pickup"), _("Call the driver, then notify the pickup location; reassign if the vehicle is stuck")
+    ),
+    _T.LATE_TO_APPOINTMENT: Advice(
+        _("Late to the appointment"), _("Call the appointment location; look for a closer driver")
+    ),
+    _T.WILL_CALL_OVERDUE: Advice(_("Will-call waiting"), _("Assign the nearest driver and give the facility the time")),
     _T.WILL_CALL_UNACTIVATED: Advice(
-        _("Will-call not released"), _("Ask the facility whether the rider still needs the ride")
+        _("Will-call not activated"), _("Ask the facility whether the rider still needs the ride")
     ),
     _T.RIDER_STRANDED_RISK: Advice(
-        _("Rider may be stranded"), _("Call the facility and the rider now: is the rider on the way home?")
+        _("Rider may be stranded"), _("Call the facility and the rider now: check whether the rider is on the way home")
     ),
     _T.RIDER_NOT_READY: Advice(_("Rider not ready"), _("Call the unit; agree how long the driver waits")),
-    _T.DISCHARGE_SLIPPED: Advice(_("Discharge slipped"), _("Ask the unit for a new time, and move the ride")),
+    _T.DISCHARGE_SLIPPED: Advice(_("Discharge delayed"), _("Get a new time from the unit and reschedule the ride")),
     _T.RETURN_LEG_AT_RISK: Advice(
-        _("Way back in question"), _("Ask whether the rider still needs the way back; keep or cancel it")
+        _("Return trip needs review"), _("Check whether the rider still needs the return trip; keep or cancel it")
     ),
-    _T.RIDER_NO_SHOW: Advice(_("No-show"), _("Call the rider; cancel or keep the way back")),
+    _T.RIDER_NO_SHOW: Advice(_("No-show"), _("Call the rider; cancel or keep the return trip")),
     _T.RIDE_UNFULFILLED: Advice(_("Ride not driven"), _("Find out where the rider is; book another ride if needed")),
     _T.ACCOMMODATION_MISMATCH: Advice(
-        _("Vehicle does not fit the rider"), _("Assign a vehicle that fits; nobody departs before that")
+        _("Wrong vehicle or equipment for rider"), _("Assign a suitable vehicle; the ride cannot depart before that")
     ),
-    _T.ADDRESS_PROBLEM: Advice(_("Address in doubt"), _("Call the rider or the facility, and correct the address")),
+    _T.ADDRESS_PROBLEM: Advice(_("Address needs review"), _("Call the rider or the facility, and correct the address")),
     _T.CREDENTIAL_LAPSE: Advice(
         _("Credential expiring"), _("Renew the credential, or assign another driver or vehicle")
     ),
     _T.VEHICLE_BREAKDOWN: Advice(_("Vehicle broke down"), _("Ask for the riders' safety first; send another vehicle")),
     _T.ACCIDENT: Advice(_("Accident"), _("Ask for injuries and call 911; then the incident form, within the hour")),
     _T.SAFETY_INCIDENT: Advice(_("Safety incident"), _("Make the rider safe; then the incident form")),
-    _T.MEDICAL_EMERGENCY: Advice(_("Medical emergency"), _("Make sure that 911 is called; tell the facility")),
-    _T.EXCESSIVE_WAIT: Advice(_("Driver waits long"), _("Call the pickup: wait on, or give the driver another ride")),
-    _T.EXCESSIVE_RIDE_TIME: Advice(_("Long on board"), _("Call the driver: is the rider well, and how far is it?")),
-    _T.MILESTONE_GAP: Advice(_("Milestone missing"), _("Ask the driver, and enter the time by hand")),
-    _T.MISSING_DOCUMENTATION: Advice(_("Documents missing"), _("Ask the driver for what is missing")),
-    _T.DUPLICATE_RIDE: Advice(_("Two rides at one time"), _("Ask which one holds, and cancel the other")),
+    _T.MEDICAL_EMERGENCY: Advice(_("Medical emergency"), _("Make sure that 911 is called; notify the facility")),
+    _T.EXCESSIVE_WAIT: Advice(
+        _("Excessive driver wait"), _("Call the pickup location: keep waiting, or reassign the driver")
+    ),
+    _T.EXCESSIVE_RIDE_TIME: Advice(
+        _("Excess ride time"), _("Call the driver: check on the rider and the remaining distance")
+    ),
+    _T.MILESTONE_GAP: Advice(_("Missing timestamp"), _("Call the driver and enter the time manually")),
+    _T.MISSING_DOCUMENTATION: Advice(_("Documents missing"), _("Request the missing documents from the driver")),
+    _T.DUPLICATE_RIDE: Advice(_("Double-booked rider"), _("Find out which ride is needed, and cancel the other")),
     _T.STANDING_ORDER_CONFLICT: Advice(
-        _("Standing order cannot book"), _("Open the order: its days say what stands against them")
+        _("Standing order cannot book"), _("Open the order: each day lists its conflicts")
     ),
     _T.STANDING_ORDER_REVIEW: Advice(
-        _("Standing order in question"), _("Ask the facility: hold the order, end it, or go on")
+        _("Standing order needs review"), _("Call the facility: pause the order, end it, or continue")
     ),
     _T.AUTHORIZATION_ENDING: Advice(
         _("Authorization ends"), _("Ask the payer for a new authorization, or end the order")
     ),
-    _T.HOLD_REVIEW: Advice(_("Hold to be reviewed"), _("Ask whether the rider is back: resume, or hold on")),
-    _T.HOLIDAY_UNDECIDED: Advice(_("Holiday undecided"), _("Ask the facility which day its treatments move to")),
+    _T.HOLD_REVIEW: Advice(
+        _("Hold review due"), _("Check whether the rider is back: resume the order, or extend the hold")
+    ),
+    _T.HOLIDAY_UNDECIDED: Advice(_("Holiday schedule not set"), _("Ask the facility which day its treatments move to")),
     _T.RIDER_HOSPITALIZED_SUSPECTED: Advice(
         _("Rider may be in hospital"), _("Ask the facility: set a hold, or dismiss")
     ),
 }
 
 
-OUT_OF_REACH: Final[Promise] = gettext_lazy("A driver out of your reach")
+OUT_OF_REACH: Final[Promise] = gettext_lazy("A driver outside your access")
 
 
 def unnamed(id: UUID) -> str:
-    """Tell a driver or vehicle apart from others without saying which one it is."""
+    """Return the end of the id, to distinguish drivers or vehicles without identifying them."""
     return f"…{str(id)[-8:]}"
 
 
 def driver_name(driver: Driver, by: Principal) -> str:
-    """Name a driver whole to those who see drivers; to others by first name and number plate, or an end of the id.
+    """Return the full name for callers who may read drivers; otherwise the first name and license plate or end of id.
 
-    Who sees nobody's identity, as analysts, is told the end of the id alone.  The driver's default vehicle has to be
-    loaded for the others.
+    Callers without access to identities, such as analysts, get only the end of the id.  The others need the driver's
+    default vehicle to be loaded.
     """
     if by.has_scope(Scope.DRIVERS_READ):
         return f"{driver.last_name}, {driver.first_name}"

@@ -14,7 +14,7 @@ from lib.access import Phi
 
 PLACES: Final[dict[str, Promise]] = {
     "bedside": gettext_lazy("The bedside"),
-    "unit_desk": gettext_lazy("The desk of the unit"),
+    "unit_desk": gettext_lazy("The unit desk"),
     "discharge_lounge": gettext_lazy("The discharge lounge"),
     "lobby": gettext_lazy("The lobby"),
     "curb": gettext_lazy("The curb"),

@@ -135,7 +135,7 @@ def test_b6_stretcher_ride_is_refused_by_a_van_without_room(page: Page, day: See
     _drop(page, ride, f"#driver-row-{day.drivers[0].pk}")
 
     refusal = page.locator("dialog[open] .error-summary")
-    expect(refusal).to_contain_text("The vehicle cannot be arranged for 1 stretcher.")
+    expect(refusal).to_contain_text("The vehicle has no configuration for 1 stretcher.")
     assert faults(page) == []
     assert _driver_of(ride) is None
 

@@ -282,7 +282,7 @@ def test_w3_e4_unreleased_will_call_alerts_hour_before_closing(inspector_of: Ins
 
         exception_monitor.watch(by=system(), at=now)
         row = page.locator("[data-exception]")
-        expect(row).to_contain_text("Will-call not released", timeout=30_000)
+        expect(row).to_contain_text("Will-call not activated", timeout=30_000)
         expect(row).to_contain_text("Abernathy")
         found = faults(page)
 

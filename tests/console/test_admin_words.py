@@ -45,7 +45,7 @@ def test_rides_are_called_what_their_own_pages_call_them() -> None:
     assert _of_column(rides, "status") == ["On board"]
     assert _of_column(milestones, "type") == ["On board", "Arrived at the pickup", "Driver departed"]
     assert _of_column(milestones, "source") == ["Driver&#x27;s app"] * 3
-    assert _of_column(exceptions, "type") == ["Milestone missing"]
+    assert _of_column(exceptions, "type") == ["Missing timestamp"]
     assert _filters(rides)[:11] == [
         "All",
         "Requested",
@@ -59,11 +59,11 @@ def test_rides_are_called_what_their_own_pages_call_them() -> None:
         "No-show",
         "Not driven",
     ]
-    assert "Milestone missing" in _filters(exceptions)
-    assert "Entered by hand" in _filters(milestones)
+    assert "Missing timestamp" in _filters(exceptions)
+    assert "Entered manually" in _filters(milestones)
     for page in (rides, milestones, exceptions, shown, home):
         assert not re.search("in progress|milestone gap|>boarded", page, re.IGNORECASE)
-    assert all(words in shown for words in ("On board", "Milestone missing"))
+    assert all(words in shown for words in ("On board", "Missing timestamp"))
     assert "<span>On board</span><strong>1</strong>" in home
 
 

@@ -77,7 +77,7 @@ def test_reason_says_in_words_what_speaks_for_a_driver(dispatcher: Principal) ->
 
     assert str(one.reason) == (
         "free 22 min before pickup, 2.4 mi away from the previous drop-off, drove this rider 6 times, "
-        "preferred driver, wheelchair van is more than the ride needs"
+        "preferred driver, wheelchair van: larger vehicle than needed"
     )
     assert (one.free_minutes, one.miles, one.shared_rides, one.preferred) == (22, 2.4, 6, True)
 

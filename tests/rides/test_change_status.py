@@ -240,7 +240,7 @@ def test_nothing_happens_before_there_is_a_ride(was: RideStatus, target: RideSta
     with pytest.raises(MilestoneOutOfOrder) as refused:
         service.change_status(ride_id=ride.pk, report=early, by=dispatcher, at=AT)
 
-    assert refused.value.message == "occurredAt lies before the ride was asked for."
+    assert refused.value.message == "occurredAt is before the ride was requested."
     assert traces(ride) == before
     just = report_to(target, reason_code=reason, occurred_at=first)
     assert service.change_status(ride_id=ride.pk, report=just, by=dispatcher, at=AT).status_changed_at == first

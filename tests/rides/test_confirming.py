@@ -95,7 +95,7 @@ def test_rider_who_has_another_ride_by_now_is_asked_about(request_: Ride, dispat
         confirm(request_, caller, override=True, override_reason="Two appointments.")
 
     assert refused.value.details[0].also == {"existingId": str(other.pk)}
-    assert refused.value.message == "The rider has a ride at this time; send override to book it anyway."
+    assert refused.value.message == "The rider has a ride at this time. Send override to book it anyway."
     assert traces(request_) == before
 
     confirmed = confirm(request_, dispatcher, override=True, override_reason="Two appointments.")

@@ -128,7 +128,7 @@ def test_documents_of_a_rider_on_board_are_added(dispatcher: Principal) -> None:
     assert (told.type, told.data["changed"]) == ("ride.updated", ["odometerStart", "signatures"])
     with pytest.raises(InvalidInput) as refused:
         say(ride, RideStatus.IN_PROGRESS, dispatcher, odometer=Decimal("11.0"))
-    assert refused.value.message == "odometer is recorded otherwise."
+    assert refused.value.message == "odometer already has another value."
 
 
 def test_miles_that_come_later_are_those_of_the_last_vehicle(dispatcher: Principal) -> None:

@@ -50,7 +50,7 @@ def test_cancelled_ride_cannot_reopen_while_successor_is_active(supervisor: Prin
     with pytest.raises(corrections.OccurrenceTaken) as refused:
         service.change_status(ride_id=ride.pk, by=supervisor, **REOPEN)
 
-    message = "The standing order has made another ride in place of this one: cancel that one first."
+    message = "The standing order has a replacement for this ride. Cancel the replacement first."
     assert (refused.value.code, refused.value.message) == (Code.RULE_VIOLATION, message)
     also = {"existingId": str(successor.pk)}
     assert refused.value.details == [

@@ -130,11 +130,11 @@ def test_day_that_breaks_a_hard_rule_of_times_is_refused(hospital: Facility, rid
     assert [(answer.code, str(answer.message)) for answer in answers if isinstance(answer, Refused)] == [
         (Code.VALIDATION_ERROR, message)
         for message in (
-            "pickupTime lies more than a day in the past.",
-            "pickupTime lies more than two years ahead.",
-            "appointmentTime has to lie after pickupTime.",
-            "A ride to dialysis needs its chair time as appointmentTime.",
-            "The return has to lie after the way there.",
+            "pickupTime is more than a day in the past.",
+            "pickupTime is more than two years ahead.",
+            "appointmentTime must be after pickupTime.",
+            "A dialysis ride needs the chair time as appointmentTime.",
+            "The return trip must be after the outbound trip.",
         )
     ]
     assert (Ride.objects.count(), Trip.objects.count(), Event.objects.count()) == (0, 0, 0)

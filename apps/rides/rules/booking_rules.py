@@ -36,12 +36,12 @@ class Question(StrEnum):
 
 
 QUESTION_TEXTS: Final[Mapping[Question, Template]] = {
-    Question.FACILITY_REVIEW: _("The facility looks at every booking."),
-    Question.LEAD_TIME: _("The pickup is nearer than the facility's lead time."),
-    Question.SERVICE_AREA: _("A stop lies outside the service area."),
-    Question.UNKNOWN_COORDINATES: _("Whether a stop lies in the service area is not known: it has no coordinates."),
-    Question.NO_FITTING_VEHICLE: _("No vehicle in service has the places that the ride takes."),
-    Question.AUTHORIZATION_MISSING: _("The payer asks for an authorization."),
+    Question.FACILITY_REVIEW: _("The facility reviews every booking."),
+    Question.LEAD_TIME: _("The pickup is sooner than the facility's lead time allows."),
+    Question.SERVICE_AREA: _("A stop is outside the service area."),
+    Question.UNKNOWN_COORDINATES: _("Service area not checked: a stop has no coordinates."),
+    Question.NO_FITTING_VEHICLE: _("No vehicle in service has the required capacity."),
+    Question.AUTHORIZATION_MISSING: _("The payer requires an authorization."),
     Question.AUTHORIZATION_EXPIRED: _("The payer's authorization ends before the day of the ride."),
 }
 
@@ -80,7 +80,7 @@ def review_reasons(facts: Facts) -> list[Question]:
     return [question for question, is_broken in broken.items() if is_broken]
 
 
-OUT_OF_ORDER: Final = _("The return has to lie after the way there.")
+OUT_OF_ORDER: Final = _("The return trip must be after the outbound trip.")
 
 
 def follows(pickup_at: datetime, first_pickup_at: datetime, first_appointment_at: datetime | None) -> bool:
@@ -108,19 +108,19 @@ def times(
     """List the hard rules that a leg of the draft breaks at these times; those in the draft do not count."""
     violations = []
     if pickup_at < at - OLDEST_PICKUP:
-        violations.append(_invalid("pickupTime", _("%(field)s lies more than a day in the past.")))
+        violations.append(_invalid("pickupTime", _("%(field)s is more than a day in the past.")))
     if pickup_at > at + FARTHEST_PICKUP:
-        violations.append(_invalid("pickupTime", _("%(field)s lies more than two years ahead.")))
+        violations.append(_invalid("pickupTime", _("%(field)s is more than two years ahead.")))
     if appointment_at is not None and appointment_at <= pickup_at:
         violations.append(
             _invalid(
                 "appointmentTime",
-                Message(_("%(field)s has to lie after %(other)s."), {"other": FieldName("pickupTime")}),
+                Message(_("%(field)s must be after %(other)s."), {"other": FieldName("pickupTime")}),
             )
         )
     if appointment_at is None:
         if draft.service_type == "dialysis" and leg_type != "return":
-            violations.append(_required("appointmentTime", _("A ride to dialysis needs its chair time as %(field)s.")))
+            violations.append(_required("appointmentTime", _("A dialysis ride needs the chair time as %(field)s.")))
         elif draft.scheduling_anchor == "appointment":
             violations.append(_required("appointmentTime", _("schedulingAnchor appointment needs an %(field)s.")))
     return violations

@@ -150,25 +150,25 @@ def _unsuitable(pair: Pairing) -> Findings:
         return
     if not any(config.holds(needs.spaces) for config in vehicle.configs):
         yield (
-            Message(_("The vehicle cannot be arranged for %(spaces)s."), {"spaces": _spaces_in_words(needs)}),
+            Message(_("The vehicle has no configuration for %(spaces)s."), {"spaces": _spaces_in_words(needs)}),
             vehicle.id,
         )
     if needs.ambulance and vehicle.type != "bls_ambulance":
         yield _("The ride was booked as an ambulance."), vehicle.id
     if needs.in_chair and vehicle.lift_type == "none":
-        yield _("The vehicle has neither lift nor ramp."), vehicle.id
+        yield _("The vehicle has no lift or ramp."), vehicle.id
     rating, weight = vehicle.lift_rating_lb, needs.combined_weight_lb
     rolls_in = needs.in_chair or needs.on_stretcher
     if rolls_in and vehicle.lift_type != "none" and rating is not None and weight is not None and weight > rating:
         text = Message(
-            _("The lift carries %(rating)s lb; rider and chair weigh %(weight)s lb."),
+            _("The lift limit is %(rating)s lb; rider and wheelchair weigh %(weight)s lb."),
             {"rating": rating, "weight": weight},
         )
         yield text, vehicle.id
     width = vehicle.max_chair_width_in if vehicle.max_chair_width_in is not None else COMMON_CHAIR_WIDTH_IN
     if needs.in_chair and needs.chair_width_in is not None and needs.chair_width_in > width:
         text = Message(
-            _("The door or ramp takes chairs up to %(most)s in; this one is %(width)s in."),
+            _("The door or ramp fits wheelchairs up to %(most)s in wide; this one is %(width)s in."),
             {"most": f"{width:g}", "width": f"{needs.chair_width_in:g}"},
         )
         yield text, vehicle.id
@@ -189,7 +189,10 @@ def _unqualified(pair: Pairing) -> Findings:
     for qualification, needed in needed_trainings.items():
         if needed and qualification not in pair.driver.qualifications:
             training = _TRAININGS[qualification]
-            yield Message(_("The driver lacks the training: %(training)s."), {"training": training}), pair.driver.id
+            yield (
+                Message(_("The driver does not have this training: %(training)s."), {"training": training}),
+                pair.driver.id,
+            )
 
 
 def _excluded(pair: Pairing) -> Findings:
@@ -256,7 +259,7 @@ def _off_duty(pair: Pairing) -> Findings:
 def _preferences(pair: Pairing) -> Findings:
     needs, driver = pair.needs, pair.driver
     if needs.preferred_driver_ids and driver.id not in needs.preferred_driver_ids:
-        yield _("Not one of the drivers whom the rider prefers."), driver.id
+        yield _("Not one of the rider's preferred drivers."), driver.id
     if needs.driver_gender and driver.gender != needs.driver_gender:
         yield _GENDERS[needs.driver_gender], driver.id
     if needs.language and needs.language not in driver.languages:
@@ -270,7 +273,7 @@ def _on_board_too_long(pair: Pairing) -> Findings:
     for other_ride in pair.vehicle.slots:
         shared = other_ride.driver_id == pair.driver.id and other_ride.span.overlaps(this_ride.span)
         if shared and not _can_share(this_ride, other_ride):
-            yield _("Sharing the vehicle keeps a rider on board longer than allowed."), other_ride.ride_id
+            yield _("Ride time over the limit for a shared trip."), other_ride.ride_id
 
 
 Check = Callable[[Pairing], Findings]

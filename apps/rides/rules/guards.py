@@ -37,13 +37,13 @@ _ITEM_TEXTS: Final = {
 _PROOF_TEXTS: Final = {
     "odometer_start": _("odometer"),
     "pickup_signature": _("signature"),
-    "pickup_signature_driver": _("signature of the driver"),
-    "pickup_signature_rider": _("signature of the rider"),
+    "pickup_signature_driver": _("driver's signature"),
+    "pickup_signature_rider": _("rider's signature"),
 }
 _ATTEMPTS: Final = ngettext_lazy(
-    "%(wanted)s contact attempt has to be logged; %(count)s so far.",
-    "%(wanted)s contact attempts have to be logged; %(count)s so far.",
-    "wanted",
+    "%(required)s contact attempt must be logged; %(count)s so far.",
+    "%(required)s contact attempts must be logged; %(count)s so far.",
+    "required",
 )
 
 
@@ -119,7 +119,7 @@ def wait_minutes(*, facility_minutes: int | None, will_call: bool, service_type:
 
 def _will_call_released(facts: Facts) -> Template | None:
     if facts.will_call and facts.ready_at is None:
-        return _("The rider has not been released: the facility or rider says ready first.")
+        return _("The rider is not ready yet: the facility or rider must mark the ride ready first.")
     return None
 
 
@@ -156,14 +156,14 @@ def _securement_confirmed(facts: Facts) -> Template | None:
 
 def _pickup_proof(facts: Facts) -> Template | None:
     missing = [text for name, text in _PROOF_TEXTS.items() if name in facts.proof_missing]
-    return Message(_("The payer wants at the pickup: %(proof)s."), {"proof": missing}) if missing else None
+    return Message(_("The payer requires at pickup: %(proof)s."), {"proof": missing}) if missing else None
 
 
 def _arrived_in_window(facts: Facts) -> Template | None:
     """A vehicle that came late cannot make a no-show: the ride ends unfulfilled, late_rider_left (PL, DR1)."""
     latest = facts.promised_pickup_by if facts.will_call and facts.promised_pickup_by else facts.window_ends_at
     if facts.arrived_at is None or facts.arrived_at > latest:
-        return _("The vehicle came after the promised window; this is unfulfilled (late_rider_left), not a no-show.")
+        return _("The vehicle arrived after the promised window: record unfulfilled (late_rider_left), not a no-show.")
     return None
 
 
@@ -174,7 +174,7 @@ def _waited_long_enough(facts: Facts) -> Template | None:
     since = facts.arrived_at if facts.will_call else max(facts.arrived_at, facts.pickup_at)
     minutes = no_show_wait_minutes(facts)
     if facts.at - since < timedelta(minutes=minutes):
-        return Message(_("The driver has to wait %(minutes)s minutes."), {"minutes": minutes})
+        return Message(_("The driver must wait %(minutes)s minutes."), {"minutes": minutes})
     return None
 
 
@@ -184,25 +184,25 @@ def _contact_attempted(facts: Facts) -> Template | None:
     required_count = 2 if strict else 1
     attempts = [attempt for attempt in facts.contact_attempts if attempt.at <= facts.at]
     if len(attempts) < required_count:
-        return Message(_ATTEMPTS, {"wanted": required_count, "count": len(attempts)})
+        return Message(_ATTEMPTS, {"required": required_count, "count": len(attempts)})
     if strict and not any(attempt.contacted == "facility" for attempt in attempts):
-        return _("One contact attempt has to go to the facility.")
+        return _("One contact attempt must be to the facility.")
     return None
 
 
 def _handoff_named(facts: Facts) -> Template | None:
     if facts.handoff_required and not facts.handoff_name:
-        return _("The rider is handed to a person: who took over has to be named.")
+        return _("Name the person who received the rider.")
     return None
 
 
 def _rider_location_known(facts: Facts) -> Template | None:
-    return None if facts.rider_location_given else _("Say where the rider is now.")
+    return None if facts.rider_location_given else _("Enter where the rider is now.")
 
 
 def _correction_window_open(facts: Facts) -> Template | None:
     if facts.ended_at is not None and facts.at - facts.ended_at > CORRECTION_WINDOW:
-        return _("Endings can be corrected for 72 hours.")
+        return _("Outcomes can be corrected for 72 hours.")
     return None
 
 

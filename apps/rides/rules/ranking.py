@@ -114,5 +114,5 @@ def _in_words(
     if preferred:
         words.append(_("preferred driver"))
     if too_much and vehicle is not None:
-        words.append(Message(_("%(vehicle)s is more than the ride needs"), {"vehicle": _NAMES[vehicle.type]}))
+        words.append(Message(_("%(vehicle)s: larger vehicle than needed"), {"vehicle": _NAMES[vehicle.type]}))
     return listed(words)

@@ -33,10 +33,10 @@ def save_eta(ride: Ride, eta: datetime, *, reported_at: datetime, by: Principal,
         ScopeMissing: the caller may not report the status of rides.
     """
     if ride.status not in AWAITED:
-        raise InvalidInput("etaPickup", _("%(field)s is taken while the vehicle is awaited at the pickup."))
+        raise InvalidInput("etaPickup", _("%(field)s is accepted only before the vehicle arrives at the pickup."))
     require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
     if not reported_at <= eta <= reported_at + FARTHEST:
-        raise InvalidInput("etaPickup", _("%(field)s has to lie within a day after the report."))
+        raise InvalidInput("etaPickup", _("%(field)s must be within a day after the report."))
     if ride.eta_pickup_at is not None and abs(eta - ride.eta_pickup_at) < MIN_ETA_CHANGE:
         return
     ride.eta_pickup_at = eta

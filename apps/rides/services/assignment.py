@@ -119,7 +119,7 @@ def assign(
     require_permission(row, by)
     checked_handover = _checked(handover or Handover(), ride, action, by, at)
     if respond_by is not None and not offer:
-        raise InvalidInput("respondBy", _("%(field)s goes with offer."), detail_code="not_here")
+        raise InvalidInput("respondBy", _("%(field)s is allowed only with offer."), detail_code="not_here")
     crew = locked_crew(driver_id=driver_id, vehicle_id=vehicle_id, attendant_ids=attendant_ids, by=by)
     current, ride.rider = _current_assignment(ride)
     if current is not None and crew.is_on(current):
@@ -176,7 +176,7 @@ def detach(ride: Ride, *, reason_code: str, note: str, by: Principal, at: dateti
     if ride.status == RideStatus.ARRIVED and parent not in AT_DOOR_UNASSIGN_REASONS:
         raise InvalidInput(
             "reasonCode",
-            _("At the door: one of %(reasons)s."),
+            _("At the pickup, use one of %(reasons)s."),
             detail_code="not_here",
             reasons=AT_DOOR_UNASSIGN_REASONS,
         )
@@ -264,7 +264,7 @@ def _checked(handover: Handover, ride: Ride, action: Action, by: Principal, at: 
         if misplaced := [name for name, value in transfer_fields.items() if value not in (None, "")]:
             raise FieldRefused(
                 [
-                    Detail(field=name, code="not_here", message=_("%(field)s is of a rider on board."))
+                    Detail(field=name, code="not_here", message=_("%(field)s is allowed only with a rider on board."))
                     for name in misplaced
                 ]
             )
@@ -303,7 +303,7 @@ def _row_for(ride: Ride, crew: Crew, *, method: str, by: Principal, at: datetime
 
 def _offer(new: Assignment, respond_by: datetime, *, by: Principal, at: datetime) -> None:
     if respond_by <= at:
-        raise InvalidInput("respondBy", _("%(field)s must lie in the future."))
+        raise InvalidInput("respondBy", _("%(field)s must be in the future."))
     Assignment.objects.filter(ride=new.ride, driver=new.driver, status=Assignment.Status.OFFERED).update(
         status=Assignment.Status.EXPIRED, ended_at=at, end_reason="offered_again"
     )

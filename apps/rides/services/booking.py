@@ -40,13 +40,14 @@ class RiderNotBookable(DomainError):
 
 
 class OverlappingRide(DomainError):
-    """The rider already has a ride at this time; `way` is the field of the request that books another one anyway."""
+    """The rider already has a ride at this time; the request may override this with `override_field`."""
 
     code = Code.DUPLICATE_RIDE
 
     def __init__(self, existing_id: UUID, *, override_field: str = "allowDuplicate", path: str = "") -> None:
         message = Message(
-            _("The rider has a ride at this time; send %(way)s to book it anyway."), {"way": override_field}
+            _("The rider has a ride at this time. Send %(override_field)s to book it anyway."),
+            {"override_field": override_field},
         )
         detail = Detail(
             field=f"{path}pickupTime", code="overlap", message=message, also={"existingId": str(existing_id)}

@@ -35,14 +35,14 @@ class AssignmentGone(DomainError):
     """The ride has no assignment to restore."""
 
     code = Code.ASSIGNMENT_CONFLICT
-    template = _("The ride has no assignment to take up again.")
+    template = _("The ride has no assignment to restore.")
 
 
 class LockedByExport(DomainError):
     """The ride is part of a locked export."""
 
     code = Code.LOCKED_BY_EXPORT
-    template = _("The ride is part of a locked export: unlock that first.")
+    template = _("The ride is part of a locked export. Unlock the export first.")
 
     def __init__(self, lock: RideLock) -> None:
         super().__init__(
@@ -56,7 +56,7 @@ class OccurrenceTaken(DomainError):
     code = Code.RULE_VIOLATION
 
     def __init__(self, existing: Ride | None) -> None:
-        message = _("The standing order has made another ride in place of this one: cancel that one first.")
+        message = _("The standing order has a replacement for this ride. Cancel the replacement first.")
         also = {"existingId": str(existing.pk)} if existing else {}
         super().__init__(message, details=[Detail(field="status", code="occurrence_taken", message=message, also=also)])
 
@@ -85,7 +85,7 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     if was not in TERMINAL or report.status.value != ride.status_before_end:
         raise InvalidTransition(was, report.status.value)
     if not report.note.strip():
-        raise InvalidInput("note", _("%(field)s is required: say why the ending is corrected."), detail_code="required")
+        raise InvalidInput("note", _("%(field)s is required: the reason for the correction."), detail_code="required")
     require([Guard.CORRECTION_WINDOW_OPEN], ride, report, occurred_at=at, by=by)
     if lock := RideLock.objects.filter(pk=ride.pk).first():
         raise LockedByExport(lock)

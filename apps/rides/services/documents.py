@@ -28,8 +28,8 @@ _WIRE = {
     "attestation": "attestation",
     "handoff_name": "handoffName",
 }
-_OTHERWISE: Final = _("%(field)s is recorded otherwise.")
-_CORRECT_FIRST: Final = _("%(field)s is recorded otherwise: correct the ending first.")
+_OTHERWISE: Final = _("%(field)s already has another value.")
+_CORRECT_FIRST: Final = _("%(field)s already has another value. Correct the outcome of the ride first.")
 
 
 def set_odometer_start(ride: Ride, report: StatusReport) -> None:
@@ -50,7 +50,7 @@ def set_odometer_end(ride: Ride, report: StatusReport) -> None:
         return
     # A rescue vehicle has its own odometer.
     if not Assignment.objects.filter(ride=ride, sequence__gt=1).exists():
-        raise InvalidInput("odometer", _("%(field)s must not lie below the one read at the pickup."))
+        raise InvalidInput("odometer", _("%(field)s must not be less than the reading at the pickup."))
 
 
 def set_miles(ride: Ride, report: StatusReport) -> None:

@@ -102,7 +102,9 @@ class FieldLocked(DomainError):
     code = Code.RULE_VIOLATION
 
     def __init__(self, names: list[str], status: RideStatus) -> None:
-        message = Message(_("A ride that is %(status)s can no longer change this."), {"status": lowered(status.label)})
+        message = Message(
+            _("This cannot be changed while the status is %(status)s."), {"status": lowered(status.label)}
+        )
         details = [Detail(field=name, code="locked", message=message) for name in names]
         super().__init__(message, details=details)
 
@@ -111,7 +113,7 @@ class AlreadyReleased(DomainError):
     """A released ride cannot change its will-call setting."""
 
     code = Code.RULE_VIOLATION
-    template = _("The ride has been released; take the release back first.")
+    template = _("The rider is marked ready. Undo that first.")
 
 
 @transaction.atomic
@@ -520,7 +522,7 @@ def require_order(ride: Ride, *, field: str) -> None:
     for other_leg in other_legs.only("leg_sequence", "pickup_at", "appointment_at"):
         first, second = sorted((ride, other_leg), key=lambda leg: leg.leg_sequence)
         if not booking_rules.follows(second.pickup_at, first.pickup_at, first.appointment_at):
-            message = _("The legs of a trip have to stay in their order.")
+            message = _("The legs of a trip must stay in order.")
             raise FieldRefused([Detail(field=field, code="leg_order", message=message)])
 
 

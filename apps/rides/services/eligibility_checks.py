@@ -93,7 +93,7 @@ def locked_crew(*, driver_id: UUID, vehicle_id: UUID, attendant_ids: Collection[
     """
     attendants = list(attendant_ids)
     if driver_id in attendants or len(set(attendants)) < len(attendants):
-        raise InvalidInput("attendantIds", _("Each person is named once."), detail_code="repeated")
+        raise InvalidInput("attendantIds", _("Each person may be listed only once."), detail_code="repeated")
     people, vehicle = fleet.locked([driver_id, *attendants], vehicle_id, by)
     if driver_id not in people:
         raise InvalidInput("driverId", _("There is no such driver."), detail_code="unknown")

@@ -36,10 +36,7 @@ _BY_STEP: Final = {
         ("dispatcher", "planner"),
         Scope.RIDES_WRITE,
         Alert.Severity.WARNING,
-        _(
-            "Nobody can say yet when a vehicle comes.  Dispatch is asking more drivers; the rider can wait, ride in "
-            "another way, or stay."
-        ),
+        _("No ETA yet. Dispatch is contacting more drivers. The rider can wait, use other transport, or stay."),
     ),
     (_RISK, 3): _Notice(
         ("dispatcher", "planner", "supervisor"),
@@ -51,7 +48,7 @@ _BY_STEP: Final = {
         ("dispatcher", "planner", "supervisor"),
         Scope.RIDES_WRITE,
         Alert.Severity.CRITICAL,
-        _("No driver is available.  Decide with dispatch: wait, ride in another way, split the ride, or cancel it."),
+        _("No driver is available. Decide with dispatch: wait, use other transport, split the ride, or cancel it."),
     ),
 }
 

@@ -57,7 +57,7 @@ class AlreadyClaimed(DomainError):
     """Another user has acknowledged it."""
 
     code = Code.INVALID_TRANSITION
-    template = _("Somebody else has acknowledged this exception.")
+    template = _("Another user has acknowledged this exception.")
 
 
 def open_exception(
@@ -261,7 +261,7 @@ def snooze(
     _ride, exception = _locked(exception_id, by, expected_version)
     _require_open(exception)
     if until is not None and not at < until <= at + LONGEST_SNOOZE:
-        raise InvalidInput("until", _("%(field)s has to lie within a day from now."))
+        raise InvalidInput("until", _("%(field)s must be within the next 24 hours."))
     if exception.snoozed_until != until:
         exception.snoozed_until = until
         _save(exception, ["snoozed_until"], at=at)

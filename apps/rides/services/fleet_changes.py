@@ -26,7 +26,7 @@ class RidesKeepComing(DomainError):
     """The driver was assigned to further rides while these were released."""
 
     code = Code.RESOURCE_BUSY
-    template = _("The driver is being given rides right now; try again.")
+    template = _("Rides are being assigned to the driver right now. Try again.")
 
 
 class _MissedOne(Exception):

@@ -33,7 +33,7 @@ class Answer(TextChoices):
 class NoDecisionPending(DomainError):
     """No rider waits for a driver, or the planner has not been notified yet."""
 
-    template = _("Nobody waits for an answer about this ride.")
+    template = _("No decision about this ride is pending.")
 
 
 def awaits_decision(exception: RideException) -> bool:

@@ -333,7 +333,7 @@ def require_meeting_point(draft: RideDraft, facility: Facility | None, entrances
     """
     named = _meeting_point(draft)
     if named and (facility is None or entrances.get(UUID(str(named))) != facility.pk):
-        raise InvalidInput("discharge.pickupEntranceId", _("The facility of the pickup has no such entrance."))
+        raise InvalidInput("discharge.pickupEntranceId", _("The pickup facility has no such entrance."))
 
 
 def _meeting_point(draft: RideDraft) -> Any:

@@ -51,10 +51,10 @@ def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *,
     """
     field = "readyAt" if milestone is Milestone.Type.READY else "occurredAt"
     if occurred_at > at + CLOCK_TOLERANCE:
-        raise MilestoneOutOfOrder(_("%(field)s lies more than two minutes in the future."), field=field)
+        raise MilestoneOutOfOrder(_("%(field)s is more than two minutes in the future."), field=field)
     # Timing, waits and the period for corrections depend on the time: it must not be before the booking.
     if occurred_at < min(ride.requested_at, ride.pickup_at - ENTERED_LATE):
-        raise MilestoneOutOfOrder(_("%(field)s lies before the ride was asked for."), field=field)
+        raise MilestoneOutOfOrder(_("%(field)s is before the ride was requested."), field=field)
     if milestone not in COLUMN_OF:
         return
     order = list(COLUMN_OF)
@@ -62,11 +62,11 @@ def check_order(ride: Ride, milestone: Milestone.Type, occurred_at: datetime, *,
     for other_type in order[:place]:
         recorded = getattr(ride, COLUMN_OF[other_type])
         if recorded is not None and occurred_at < recorded:
-            raise MilestoneOutOfOrder(_("%(field)s lies before %(other)s."), other=lowered(other_type.label))
+            raise MilestoneOutOfOrder(_("%(field)s is before %(other)s."), other=lowered(other_type.label))
     for other_type in order[place + 1 :]:
         recorded = getattr(ride, COLUMN_OF[other_type])
         if recorded is not None and occurred_at > recorded:
-            raise MilestoneOutOfOrder(_("%(field)s lies after %(other)s."), other=lowered(other_type.label))
+            raise MilestoneOutOfOrder(_("%(field)s is after %(other)s."), other=lowered(other_type.label))
 
 
 def check_ending(ride: Ride, occurred_at: datetime, *, at: datetime) -> None:

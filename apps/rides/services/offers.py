@@ -143,7 +143,7 @@ def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal, expe
     if expected_version is not None and expected_version != ride.version:
         raise StaleVersion(ride.version)
     if len(candidates) > 1:
-        raise InvalidInput("assignmentId", _("Several offers are open: name one."), detail_code="required")
+        raise InvalidInput("assignmentId", _("Several offers are open. Specify one."), detail_code="required")
     candidates[0].ride = ride
     return candidates[0]
 

@@ -90,7 +90,7 @@ def record_outcome(
     if action is Action.MARK_UNFULFILLED and row.source in WITH_DRIVER and parent_code not in PROVIDER_REASONS:
         raise InvalidInput(
             "reasonCode",
-            _("With a driver on the ride: one of %(reasons)s."),
+            _("With a driver assigned, use one of %(reasons)s."),
             detail_code="not_here",
             reasons=PROVIDER_REASONS,
         )
@@ -133,13 +133,13 @@ def check_reason(reasons: ReasonList, action: Action, code: str, note: str) -> s
         operator_code = ReasonCode.objects.filter(reason_list=reasons.value, code=code, active=True).first()
         if operator_code is None:
             raise InvalidInput(
-                "reasonCode", _("Not a reason of the list %(list)s."), detail_code="unknown", list=reasons.value
+                "reasonCode", _("This reason is not in the list %(list)s."), detail_code="unknown", list=reasons.value
             )
         parent = operator_code.parent_code
     if action is Action.ABORT and parent not in ABORT_REASONS:
         raise InvalidInput(
             "reasonCode",
-            _("With the rider on board: one of %(reasons)s."),
+            _("With the rider on board, use one of %(reasons)s."),
             detail_code="not_here",
             reasons=ABORT_REASONS,
         )
@@ -177,9 +177,7 @@ def _set_ending(
         if not by.has_scope(Scope.ASSIGNMENTS_WRITE):
             raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)  # drivers and bookers do not decide who is at fault
         if not report.note.strip():
-            raise InvalidInput(
-                "note", _("%(field)s is required where fault is judged otherwise."), detail_code="required"
-            )
+            raise InvalidInput("note", _("%(field)s is required when you change the fault."), detail_code="required")
     ride.reason_code = report.reason_code
     ride.fault = (report.fault or by_default).value
     ride.ended_by = by.actor

@@ -34,30 +34,28 @@ class OfferedOnly(DomainError):
     """The caller sees the ride only because of an offer, and can change it after accepting."""
 
     code = Code.FORBIDDEN
-    template = _("The ride is offered to you: accept it first.")
+    template = _("The ride is offered to you. Accept it first.")
 
 
 class InvalidTransition(DomainError):
     """The lifecycle has no such transition from the status of the ride."""
 
     code = Code.INVALID_TRANSITION
-    template = _("A ride that is %(was)s cannot become %(wanted)s.")
+    template = _("The status cannot change from %(was)s to %(target)s.")
 
     def __init__(self, was: RideStatus, target: str) -> None:
         allowed = allowed_from(was)
-        possible = (
-            listed([lowered(status.label) for status in allowed]) if allowed else _("nothing, the ride has ended")
-        )
+        possible = listed([lowered(status.label) for status in allowed]) if allowed else _("none, the ride has ended")
         detail = Detail(
             field="status",
             code="invalid_transition",
-            message=Message(_("Possible from here: %(statuses)s."), {"statuses": possible}),
+            message=Message(_("Possible next statuses: %(statuses)s."), {"statuses": possible}),
             also={"from": was.value, "to": target, "allowed": [status.value for status in allowed]},
         )
         if target in RideStatus.values:
-            super().__init__(was=lowered(was.label), wanted=lowered(RideStatus(target).label), details=[detail])
+            super().__init__(was=lowered(was.label), target=lowered(RideStatus(target).label), details=[detail])
         else:  # a milestone, or an action
-            template = _("A ride that is %(was)s does not allow this step.")
+            template = _("This action is not possible while the status is %(was)s.")
             super().__init__(template, was=lowered(was.label), details=[detail])
 
 

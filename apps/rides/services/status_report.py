@@ -111,7 +111,7 @@ def record_past_milestone(
     require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
     milestone = Milestone.Type(moment.type)
     if ride.status in TERMINAL and getattr(ride, milestones.COLUMN_OF[milestone]) is not None:
-        template = _("%(milestone)s is recorded otherwise: correct the ending first.")
+        template = _("%(milestone)s already has another time. Correct the outcome of the ride first.")
         raise InvalidInput("milestones", template, detail_code="taken", milestone=milestone.value)
     columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
     if ride.boarded_at is not None:
@@ -361,7 +361,7 @@ def _require_place(report: StatusReport, was: RideStatus) -> None:
     if unused:
         raise FieldRefused(
             [
-                Detail(field=name, code="not_here", message=_("%(field)s has no place in this report."))
+                Detail(field=name, code="not_here", message=_("%(field)s does not apply to this status."))
                 for name in unused
             ]
         )
@@ -388,7 +388,9 @@ def _apply_milestone(
             _record_only(ride, moment, report, by=by, at=at)
         return []
     if milestone is Milestone.Type.READY:
-        raise InvalidInput("milestones", _("A release is POST /rides/{id}/ready."), detail_code="not_here")
+        raise InvalidInput(
+            "milestones", _("To mark the rider ready, use POST /rides/{id}/ready."), detail_code="not_here"
+        )
     if getattr(ride, milestones.COLUMN_OF[milestone]) == moment.occurred_at:
         return []  # devices repeat unconfirmed reports
     if milestones.has_passed(ride, milestone):
@@ -445,7 +447,7 @@ def _dispatch(
     if row.action is Action.CONFIRM:
         return confirm(ride, report, by=by, at=at)
     if row.action in (Action.ASSIGN, Action.REASSIGN):
-        raise InvalidInput("status", _("A driver is assigned by PUT /rides/{id}/assignment."), detail_code="not_here")
+        raise InvalidInput("status", _("To assign a driver, use PUT /rides/{id}/assignment."), detail_code="not_here")
     if row.action is Action.UNASSIGN:
         assignment.detach(ride, reason_code=report.reason_code, note=report.note, by=by, at=at)
         return []

@@ -40,14 +40,14 @@ class NotWillCall(DomainError):
     """The ride is not a will-call ride."""
 
     code = Code.RULE_VIOLATION
-    template = _("The ride has a firm pickup time and needs no release.")
+    template = _("The ride has a fixed pickup time; only will-call rides are marked ready.")
 
 
 class NotReleasable(DomainError):
     """The ride is not scheduled or assigned: it is a request, under way, or ended."""
 
     code = Code.INVALID_TRANSITION
-    template = _("The ride is not waiting for its release.")
+    template = _("The ride cannot be marked ready or not ready in its current status.")
 
 
 @transaction.atomic

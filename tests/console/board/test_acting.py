@@ -173,7 +173,7 @@ def test_van_without_stretcher_position_is_refused(desk: Client) -> None:
     assert answer.status_code == 422
     said = text_of(answer)
     assert "Conflicts with this driver" in said
-    assert "The vehicle cannot be arranged for 1 stretcher." in said
+    assert "The vehicle has no configuration for 1 stretcher." in said
     assert "Override and assign" not in said
     assert "This ride needs two people." in said
     ride.refresh_from_db()
@@ -249,7 +249,7 @@ def test_what_is_over_is_not_assigned(desk: Client, ride: Ride) -> None:
 
     assert (answer.status_code, event(answer, "carelane:refused")["message"]) == (
         409,
-        "A ride that is no-show cannot become assigned.",
+        "The status cannot change from no-show to assigned.",
     )
 
 
@@ -298,7 +298,7 @@ def test_a_ride_with_a_firm_time_is_not_released(desk: Client, ride: Ride) -> No
     answer = desk.post(at(ride, "ready/"), headers=HTMX)
 
     assert answer.status_code == 422
-    assert "firm pickup time" in event(answer, "carelane:refused")["message"]
+    assert "fixed pickup time" in event(answer, "carelane:refused")["message"]
     ride.refresh_from_db()
     assert ride.ready_at is None
 

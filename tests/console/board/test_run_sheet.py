@@ -104,7 +104,7 @@ def test_discharge_shows_entrance_and_meeting_point(desk: Client) -> None:
 
     text = _text(_pdf(desk, ride))
 
-    assert "Bay 2, Unit 4 West, Room 417, Meet at: The desk of the unit" in text
+    assert "Bay 2, Unit 4 West, Room 417, Meet at: The unit desk" in text
     assert "Front" not in text
 
 

@@ -143,7 +143,7 @@ def test_times_are_meant_as_the_form_says(
             {"clock": "1430", "dropoff_at": "typed", "dropoff_city": "Chicago"},
             {"dropoff_address_line1": "Another address needs this."},
         ),
-        ({"clock": "1430", "day": "2026-11-18"}, {"clock": "Time lies more than a day in the past."}),
+        ({"clock": "1430", "day": "2026-11-18"}, {"clock": "Time is more than a day in the past."}),
         ({"clock": "1430", "escorts": "12"}, {"escorts": "Ensure this value is less than or equal to 9."}),
     ],
 )
@@ -215,8 +215,8 @@ def test_questions_of_a_dispatcher_are_told(desk: Client, hospital: Facility, gr
 
     assert Ride.objects.get().status == "requested"
     assert told(response)[1] == (
-        "A dispatcher has to confirm it. The facility looks at every booking. "
-        "The pickup is nearer than the facility's lead time."
+        "A dispatcher has to confirm it. The facility reviews every booking. "
+        "The pickup is sooner than the facility's lead time allows."
     )
 
 
@@ -361,7 +361,7 @@ def test_form_is_looked_at_before_it_is_sent(desk: Client, grace: Rider) -> None
 
     assert ahead.startswith("2026-11-20 14:30 CST , in 5 h Pickup")
     assert "Pickup promised 14:15 \N{EN DASH} 14:45" in ahead
-    assert "Needs dispatcher approval: The facility looks at every booking." in ahead
+    assert "Needs dispatcher approval: The facility reviews every booking." in ahead
     assert (Ride.objects.count(), AuditEntry.objects.filter(action="riders.read", rider_ids=[grace.pk]).count()) == (
         0,
         2,
@@ -399,7 +399,7 @@ def test_refusal_that_is_foreseen_names_fields_as_the_page_does(desk: Client, gr
     ahead = text_of(desk.post(f"{BOOK}check/", form))
     looked = desk.post(BOOK, form | {"do": "look"})
 
-    assert "Time lies more than a day in the past." in ahead
+    assert "Time is more than a day in the past." in ahead
     assert (looked.status_code, list(looked.context["form"].errors)) == (422, ["clock"])
 
 

@@ -90,7 +90,7 @@ def test_answer_without_question_or_right_changes_nothing() -> None:
     denied = visitor(UserRole.AUDITOR).post(page_of(asking, "answer/"), form)
 
     assert (refused.status_code, stale.status_code, denied.status_code) == (422, 409, 403)
-    assert "Nobody waits for an answer about this ride." in text_of(refused)
+    assert "No decision about this ride is pending." in text_of(refused)
     assert "No driver yet: what should happen?" not in text_of(refused)
     assert [one | {"audit": 0} for one in (traces(quiet), traces(asking))] == [one | {"audit": 0} for one in before]
 

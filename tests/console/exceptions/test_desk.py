@@ -63,7 +63,7 @@ def test_queue_has_the_worst_first_and_then_the_oldest() -> None:
     assert _listed(response) == [old, young, warning, info]
     seen = text_of(response)
     assert "2 Critical" in seen
-    assert "Late pickup Call the driver, then tell the pickup; reassign if it is stuck" in seen
+    assert "Late pickup Call the driver, then notify the pickup location; reassign if the vehicle is stuck" in seen
     assert "Fri 20 Nov, 14:00 CST" in seen
     assert "30 min ago" in seen
 

@@ -395,7 +395,7 @@ def test_driver_who_is_no_more_is_kept_without_a_name(centre: Facility, rider: R
 
     page = desk.get(page_of(order, "change/"))
 
-    assert _folds(page)["Preferred drivers"] == (False, "A driver out of your reach")
+    assert _folds(page)["Preferred drivers"] == (False, "A driver outside your access")
 
 
 def test_way_back_ends_elsewhere_is_kept_and_brought_back(centre: Facility, rider: Rider, desk: Client) -> None:

@@ -297,7 +297,7 @@ def test_facts_show_destination_needs_and_preferred_drivers(centre: Facility) ->
 def test_driver_who_is_no_more_is_said_to_be_out_of_reach(order: StandingOrder) -> None:
     StandingOrder.objects.update(preferred_driver_ids=[order.pk])
 
-    assert "Preferred drivers A driver out of your reach" in text_of(_open(order))
+    assert "Preferred drivers A driver outside your access" in text_of(_open(order))
 
 
 def test_those_without_riders_see_no_name_place_or_note(order: StandingOrder) -> None:

@@ -199,8 +199,8 @@ def test_timeline_tells_each_moment_with_its_provenance() -> None:
 
     seen = text_of(visitor(UserRole.DISPATCHER).get(page_of(ride)))
 
-    assert "Driver departed corrected Dana Desk, entered by hand, recorded" in seen
-    assert "Driver departed voided by a later entry Dana Desk, entered by hand" in seen
+    assert "Driver departed corrected Dana Desk, entered manually, recorded" in seen
+    assert "Driver departed voided by a later entry Dana Desk, entered manually" in seen
     assert "Left the base" in seen
     assert "; The river rose; fault: none; late" in seen
     assert "Booked Carelane, recorded" in seen
@@ -216,9 +216,9 @@ def test_timeline_says_what_was_opened_changed_and_overridden() -> None:
     seen = text_of(visitor(UserRole.DISPATCHER).get(page_of(ride)))
 
     assert "Will-call, not released" in seen
-    assert "; Address in doubt, warning" in seen
+    assert "; Address needs review, warning" in seen
     assert "; changed: ready at" in seen
-    assert "Address in doubt ○ Open" in seen
+    assert "Address needs review ○ Open" in seen
     assert "Call the rider or the facility, and correct the address" in seen
 
 
