@@ -160,7 +160,7 @@ def test_k4_k5_error_links_to_its_field_and_input_stays(desk: Inspector, grace: 
         expect(page.locator(".error-summary")).to_be_focused()
         found = faults(page)
         expect(page.get_by_label("Note to the driver")).to_have_value("Ring twice.")
-        page.get_by_role("link", name="Time: Say when.").press("Enter")
+        page.get_by_role("link", name="Time: Enter a time.").press("Enter")
         expect(page.locator("#id_clock")).to_be_focused()
         echo = page.locator("#echo")
         page.keyboard.type("25:00")

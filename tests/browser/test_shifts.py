@@ -89,7 +89,7 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
         page.get_by_role("button", name="Save the shift").click()
         expect(page.get_by_role("heading", name="1 ride would be outside the driver's shifts")).to_be_visible()
         found += state()
-        page.get_by_label("I have seen these rides").check()
+        page.get_by_label("I have reviewed these rides").check()
         _ride(driver, vehicle, shift.starts_at + 6.5 * HOUR)  # meanwhile
         page.get_by_role("button", name="Save the shift").click()
         expect(page.get_by_role("heading", name="2 rides would be outside the driver's shifts")).to_be_visible()
@@ -97,9 +97,9 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
             "More rides would be outside the driver's shifts than you reviewed."
         )
         expect(page.get_by_role("cell", name="Added since your review; stays with the driver")).to_have_count(1)
-        expect(page.get_by_label("I have seen these rides")).not_to_be_checked()
+        expect(page.get_by_label("I have reviewed these rides")).not_to_be_checked()
         found += state()
-        page.get_by_label("I have seen these rides").check()
+        page.get_by_label("I have reviewed these rides").check()
         page.get_by_role("button", name="Save the shift").click()
         expect(page.locator(".messages")).to_contain_text("The shift is changed")
 

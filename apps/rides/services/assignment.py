@@ -30,6 +30,7 @@ from apps.rides.services.outcomes import check_reason
 from apps.rides.services.status import InvalidTransition, Note, locked, move, require_permission, touch, transition_of
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
+from lib.messages import FieldName
 
 LATE_RELEASE_WITHIN = timedelta(hours=4)  # before pickup; opens driver_released_late
 OFFER_VALID_FOR = timedelta(minutes=15)  # the first step of the escalation ladder
@@ -119,7 +120,12 @@ def assign(
     require_permission(row, by)
     checked_handover = _checked(handover or Handover(), ride, action, by, at)
     if respond_by is not None and not offer:
-        raise InvalidInput("respondBy", _("%(field)s is allowed only with offer."), detail_code="not_here")
+        raise InvalidInput(
+            "respondBy",
+            _("%(field)s is allowed only with %(other)s."),
+            detail_code="not_here",
+            other=FieldName("offer"),
+        )
     crew = locked_crew(driver_id=driver_id, vehicle_id=vehicle_id, attendant_ids=attendant_ids, by=by)
     current, ride.rider = _current_assignment(ride)
     if current is not None and crew.is_on(current):
