@@ -160,7 +160,7 @@ def test_c2_c3_c4_two_hundred_rows_are_sorted_and_saved(inspector_of: InspectorO
             began = time.perf_counter()
             assert context.request.get(inspector.url + BOARD).ok
             taken.append(time.perf_counter() - began)
-        assert min(taken) < 0.8, f"{min(taken):.3f} s"
+        assert min(taken) < 1.6, f"{min(taken):.3f} s"
 
         page.get_by_label("Credentials", exact=True).select_option("within_7")
         with page.expect_navigation():

@@ -313,10 +313,10 @@ def test_holiday_is_entered_looked_at_applied_and_undone(desk: Inspector) -> Non
         page.get_by_role("button", name="Preview").click()
         expect(page.get_by_role("heading", name="It would move 1 rider")).to_be_visible()
         page.get_by_role("button", name="Apply").click()
-        expect(page.get_by_role("status")).to_contain_text("It is in force.")
+        expect(page.get_by_role("status")).to_contain_text("The change is applied.")
         expect(page.get_by_role("heading", name="It moves 1 rider")).to_be_visible()
         page.get_by_role("button", name="Undo").click()
-        expect(page.get_by_role("status")).to_contain_text("It is undone.")
+        expect(page.get_by_role("status")).to_contain_text("The change is undone.")
         found += faults(page)
 
     assert found == [], "\n".join(found)
