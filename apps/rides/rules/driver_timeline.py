@@ -1,0 +1,341 @@
+"""When a driver is free, and where: the remaining stops of one driver, predicted from the present moment.
+
+Every time that Carelane predicts comes from `predict`: the driver's next free moment, arrivals at pickups, delays of
+promises, and the effect of one more ride.  It takes the rides that a driver still has to serve and where the driver
+is, and walks from stop to stop:
+
+- The walk starts now, never at a planned time.  A driver who should have left at 08:40 and has not reported leaves now.
+- Riders on board are taken to their destination first, unless a pickup was planned on the way and is not overdue.
+- A driver waits at a pickup until its planned time, and boards and leaves riders for as long as their needs ask for.
+- A drive to the next pickup does not start during leave or a break, nor before the shift.
+- A reported arrival time replaces the computed one, as long as it lies ahead.
+
+Without a known location the first drive has no length: `pickup_at` is None, and `earliest_pickup_at` is the time that
+the driver cannot beat.  The same holds for every later stop of that walk.
+
+Pure: no query, no clock.  Instants are aware, lengths are in minutes unless the name says otherwise.
+"""
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import itemgetter
+from typing import Final
+from uuid import UUID
+
+from apps.rides.rules.facts import RideSlot, Span
+from apps.rides.rules.travel import Place, drive_minutes
+
+_MINUTE: Final = dt.timedelta(minutes=1)
+# A reported position counts for so long; a vehicle in town is elsewhere after that.
+POSITION_GOOD_FOR: Final = dt.timedelta(minutes=5)
+
+
+class LocationSource(StrEnum):
+    POSITION = "position"
+    LAST_STOP = "last_stop"
+    HOME_BASE = "home_base"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a driver is, as far as it is known.  `label` names the stop or home base, never a rider."""
+
+    place: Place | None
+    source: LocationSource
+    label: str = ""
+
+
+UNKNOWN_LOCATION: Final = Location(None, LocationSource.UNKNOWN)
+
+
+class Phase(StrEnum):
+    """How far a driver has come with a ride."""
+
+    AHEAD = "ahead"
+    EN_ROUTE = "en_route"
+    AT_PICKUP = "at_pickup"
+    ON_BOARD = "on_board"
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingRide:
+    """A ride that the driver still has to serve.
+
+    `slot` goes by what has happened, `planned` by the plan.  `eta_at`: the arrival at the pickup that was reported.
+    `may_share`: stops of other rides that overlap in the plan may come between its pickup and its drop-off.
+    """
+
+    slot: RideSlot
+    planned: Span
+    phase: Phase = Phase.AHEAD
+    eta_at: dt.datetime | None = None
+    may_share: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedRide:
+    """The predicted times of a ride, none of them before now.
+
+    The pickup times are arrivals of the vehicle, and None for a ride whose pickup the driver has reached.
+    """
+
+    ride_id: UUID
+    pickup_at: dt.datetime | None
+    earliest_pickup_at: dt.datetime | None
+    dropoff_at: dt.datetime | None
+    late_minutes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A driver's remaining day.
+
+    `available_at` is when the last ride is over, or now; None if the shift is over by then, or if the location is not
+    known and rides remain.
+    """
+
+    location: Location
+    on_board: tuple[UUID, ...]
+    current_ride_id: UUID | None
+    rides: tuple[PredictedRide, ...]
+    available_at: dt.datetime | None
+    available_from: Place | None
+    drive_minutes: float
+
+    def ride(self, ride_id: UUID) -> PredictedRide:
+        return next(ride for ride in self.rides if ride.ride_id == ride_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """A ride that one more ride delays, and whether that breaks its promise."""
+
+    ride_id: UUID
+    minutes: int
+    breaks_promise: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """What one more ride means for a driver.
+
+    `available_at` and `available_from`: when and where the driver is free to drive to it.
+    """
+
+    available_at: dt.datetime
+    available_from: Place | None
+    pickup_at: dt.datetime | None
+    late_minutes: int
+    added_drive_minutes: float
+    delays: tuple[Delay, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DriverNow:
+    """A driver at the present moment.
+
+    `duty`: the planned shifts, empty if the driver does not work in shifts.  `away`: leave and breaks.
+    """
+
+    location: Location
+    rides: tuple[RemainingRide, ...] = ()
+    duty: tuple[Span, ...] = ()
+    away: tuple[Span, ...] = ()
+
+
+def predict(driver: DriverNow, *, at: dt.datetime) -> Timeline:
+    """Walk through the remaining stops of a driver from `at`."""
+    walk = _Walk(driver, at)
+    for stop in _stops(driver.rides):
+        walk.visit(stop)
+    walk.depart()
+    underway = [ride for ride in driver.rides if ride.phase is not Phase.AHEAD]
+    return Timeline(
+        location=driver.location,
+        on_board=tuple(ride.slot.ride_id for ride in underway if ride.phase is Phase.ON_BOARD),
+        current_ride_id=underway[0].slot.ride_id if underway else None,
+        rides=tuple(_predicted(ride, walk) for ride in driver.rides),
+        available_at=walk.now if walk.is_on_duty and (walk.is_located or not driver.rides) else None,
+        available_from=walk.place,
+        drive_minutes=walk.drive_minutes,
+    )
+
+
+def insert(slot: RideSlot, driver: DriverNow, *, at: dt.datetime) -> Insertion:
+    """Predict what one more ride would mean: when the driver would reach it, and which rides it delays."""
+    before = predict(driver, at=at)
+    ride = RemainingRide(slot, slot.span, may_share=False)
+    longer = DriverNow(driver.location, (*driver.rides, ride), driver.duty, driver.away)
+    walk = _Walk(driver, at)
+    stops = _stops(longer.rides)
+    position = next(number for number, stop in enumerate(stops) if stop.ride is ride and stop.is_pickup)
+    for stop in stops[:position]:
+        walk.visit(stop)
+    walk.depart(by=max(slot.span.starts_at, at))
+    available_at, available_from = walk.now, walk.place
+    after = predict(longer, at=at)
+    predicted = after.ride(slot.ride_id)
+    return Insertion(
+        available_at=available_at,
+        available_from=available_from,
+        pickup_at=predicted.pickup_at,
+        late_minutes=predicted.late_minutes,
+        added_drive_minutes=round(after.drive_minutes - before.drive_minutes, 1),
+        delays=tuple(_delays(before, after)),
+    )
+
+
+def _delays(before: Timeline, after: Timeline) -> Iterable[Delay]:
+    for ride in before.rides:
+        later = after.ride(ride.ride_id)
+        if ride.earliest_pickup_at is None or later.earliest_pickup_at is None:
+            continue
+        minutes = math.ceil((later.earliest_pickup_at - ride.earliest_pickup_at) / _MINUTE)
+        if minutes > 0:
+            yield Delay(ride.ride_id, minutes, breaks_promise=later.late_minutes > 0 and ride.late_minutes == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    ride: RemainingRide
+    is_pickup: bool
+
+
+def _stops(rides: Sequence[RemainingRide]) -> list[_Stop]:
+    """List the remaining stops in the order in which the driver serves them.
+
+    Rides under way come first, however long another one is overdue, together with the rides that share the vehicle with
+    them in the plan; the others follow by their planned start.
+    """
+    underway = [ride for ride in rides if ride.phase is not Phase.AHEAD]
+    runs: list[list[RemainingRide]] = [
+        [ride for ride in rides if ride.phase is not Phase.AHEAD or _shares(ride, underway)],
+    ]
+    ahead = [ride for ride in rides if ride not in runs[0]]
+    for ride in sorted(ahead, key=lambda ride: (ride.planned.starts_at, str(ride.slot.ride_id))):
+        if len(runs) > 1 and _shares(ride, runs[-1]):
+            runs[-1].append(ride)
+        else:
+            runs.append([ride])
+    return [stop for run in runs for stop in _stops_of_run(run)]
+
+
+def _shares(ride: RemainingRide, run: Iterable[RemainingRide]) -> bool:
+    return ride.may_share and any(other.may_share and ride.planned.overlaps(other.planned) for other in run)
+
+
+def _stops_of_run(run: Iterable[RemainingRide]) -> list[_Stop]:
+    """Order the stops of rides that share the vehicle by their planned times."""
+    stops = []
+    for ride in run:
+        if ride.phase is not Phase.ON_BOARD:
+            stops.append(((_RANKS[ride.phase], ride.planned.starts_at, True), _Stop(ride, is_pickup=True)))
+        stops.append(((_LAST_RANK, ride.planned.ends_at, False), _Stop(ride, is_pickup=False)))
+    return [stop for _key, stop in sorted(stops, key=itemgetter(0))]
+
+
+# The driver finishes the pickup that has begun, then drives to the one that was announced.
+_LAST_RANK: Final = 2
+_RANKS: Final = {Phase.AT_PICKUP: 0, Phase.EN_ROUTE: 1, Phase.AHEAD: _LAST_RANK}
+
+
+class _Walk:
+    """A driver on the way from stop to stop: the time, the place, and the times of the stops so far."""
+
+    def __init__(self, driver: DriverNow, at: dt.datetime) -> None:
+        self.now, self.place = at, driver.location.place
+        self.is_located = self.place is not None
+        self.drive_minutes = 0.0
+        self.arrivals: dict[UUID, tuple[dt.datetime | None, dt.datetime]] = {}  # predicted, earliest
+        self.dropoffs: dict[UUID, dt.datetime | None] = {}
+        self._at, self._driver = at, driver
+        self._boarded: UUID | None = None  # the ride whose pickup was the stop before
+        self._knows_place = driver.location.source is LocationSource.POSITION
+        self._on_board = sum(ride.phase is Phase.ON_BOARD for ride in driver.rides)
+
+    @property
+    def is_on_duty(self) -> bool:
+        return not self._driver.duty or any(span.starts_at <= self.now < span.ends_at for span in self._driver.duty)
+
+    def visit(self, stop: _Stop) -> None:
+        if stop.is_pickup:
+            self._pick_up(stop.ride)
+        else:
+            self._drop_off(stop.ride)
+
+    def depart(self, *, by: dt.datetime | None = None) -> None:
+        """Wait until the driver is on duty and present, unless riders are on board.
+
+        A ride that is assigned outside of the shifts does not wait for one that starts after `by`.
+        """
+        if self._on_board:
+            return
+        if not self.is_on_duty:
+            starts = (span.starts_at for span in self._driver.duty if span.starts_at > self.now)
+            self.now = min((start for start in starts if by is None or start <= by), default=self.now)
+        for span in sorted(self._driver.away, key=lambda span: span.starts_at):
+            if span.starts_at <= self.now < span.ends_at:
+                self.now = span.ends_at
+
+    def _pick_up(self, ride: RemainingRide) -> None:
+        slot = ride.slot
+        if ride.phase is not Phase.AT_PICKUP:
+            if ride.phase is Phase.AHEAD:
+                self.depart(by=max(slot.span.starts_at, self._at))
+            arrives_at = max(self.now + self._drive(slot.pickup), slot.span.starts_at)
+            if ride.eta_at is not None and ride.eta_at >= self._at:
+                arrives_at, self.is_located = max(ride.eta_at, self.now), True
+            self.arrivals[slot.ride_id] = (arrives_at if self.is_located else None, arrives_at)
+            self.now = max(arrives_at, slot.span.starts_at)
+        else:
+            self.is_located = True
+        self.now += slot.load_minutes * _MINUTE
+        self._boarded = slot.ride_id
+        self._on_board += 1
+        self._arrived(slot.pickup)
+
+    def _drop_off(self, ride: RemainingRide) -> None:
+        slot = ride.slot
+        if ride.phase is Phase.ON_BOARD and not self._knows_place:
+            # When the rider boarded is known, where the vehicle is by now is not.
+            arrives_at = max(slot.span.ends_at - dt.timedelta(minutes=slot.unload_minutes), self.now)
+            self.drive_minutes += (arrives_at - self.now) / _MINUTE
+            self.now, self.is_located = arrives_at, True
+        elif self._boarded == slot.ride_id:
+            # The ride's own estimate, which may come from a better source than the distance.
+            length = (slot.span.ends_at - slot.span.starts_at) / _MINUTE - slot.load_minutes - slot.unload_minutes
+            self.drive_minutes += max(0.0, length)
+            self.now += max(0.0, length) * _MINUTE
+        else:
+            self.now += self._drive(slot.dropoff)
+        self.now += slot.unload_minutes * _MINUTE
+        self.dropoffs[slot.ride_id] = self.now if self.is_located else None
+        self._boarded = None
+        self._on_board -= 1
+        self._arrived(slot.dropoff)
+
+    def _arrived(self, place: Place | None) -> None:
+        self.place, self._knows_place = place, True
+
+    def _drive(self, place: Place | None) -> dt.timedelta:
+        """Drive to a place.  Without coordinates the drive takes no time, so that only what is known delays a ride."""
+        minutes = drive_minutes(self.place, place) or 0.0
+        self.drive_minutes += minutes
+        return minutes * _MINUTE
+
+
+def _predicted(ride: RemainingRide, walk: _Walk) -> PredictedRide:
+    slot = ride.slot
+    pickup_at, earliest_at = walk.arrivals.get(slot.ride_id, (None, None))
+    late = dt.timedelta(0) if earliest_at is None else earliest_at - slot.latest_pickup_at
+    return PredictedRide(
+        ride_id=slot.ride_id,
+        pickup_at=pickup_at,
+        earliest_pickup_at=earliest_at,
+        dropoff_at=walk.dropoffs[slot.ride_id],
+        late_minutes=max(0, math.ceil(late / _MINUTE)),
+    )
