@@ -74,7 +74,7 @@ def test_figures_ask_the_same_however_many_rides(
 ) -> None:
     seed(DAY, rides=rides, drivers=5, riders=3)
 
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(7):
         figures(AXIS, by=dispatcher, at=AXIS.starts_at)
 
 

@@ -12,15 +12,16 @@ from django.db.models import Count, Exists, OuterRef, Q
 from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Activation, Driver, Leave, Shift
 from apps.rides.models import Ride, RideQuerySet
-from apps.rides.queries.forecasts import leg_of
+from apps.rides.queries.driver_timelines import timelines_of
 from apps.rides.queries.ride_needs import slot_of
 from apps.rides.rules import timeliness
+from apps.rides.rules.driver_timeline import Timeline
 from apps.rides.rules.facts import RideSlot, Span
-from apps.rides.rules.forecast import lateness
 from apps.rides.rules.lifecycle import OPEN, RideStatus
 from lib.access import Principal
 
 UNASSIGNED: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED})
+_DAY: Final = dt.timedelta(days=1)
 # Columns that bars, cards and rows show, or that their times are computed from.
 _COLUMNS: Final = (
     "status",
@@ -78,7 +79,8 @@ class BoardRide:
 class DriverRow:
     """A driver's row: open rides in order of their start, the time spans of ended rides, and working hours.
 
-    `duty` is empty if the driver does not work in shifts.
+    `duty` is empty if the driver does not work in shifts.  `timeline`: the predicted rest of the day, None for a day
+    that is over or further ahead than tomorrow.
     """
 
     driver: Driver
@@ -89,6 +91,7 @@ class DriverRow:
     leave: tuple[Span, ...]
     rides: tuple[BoardRide, ...]
     ended: tuple[Span, ...]
+    timeline: Timeline | None
 
     @property
     def next_at(self) -> dt.datetime | None:
@@ -116,7 +119,7 @@ def board(
     """Return a day within the caller's visibility; with `driver_ids`, only the rows of these drivers.
 
     All unassigned rides are included.  Has a row for each driver who works that day or has a ride.  `counted` filters
-    the rides that are counted by status; None counts all.  Five queries, independent of the number of rides.
+    the rides that are counted by status; None counts all.  Seven queries, independent of the number of rides.
     """
     on_board = Q(driver__isnull=False) | Q(status__in=sorted(UNASSIGNED))
     if driver_ids is not None:
@@ -153,11 +156,18 @@ def waiting_of(rides: Iterable[Ride], at: dt.datetime) -> list[BoardRide]:
     return [BoardRide(ride, slot_of(ride, at=at), *_overdue(ride, at)) for ride in rides if ride.status in UNASSIGNED]
 
 
-def driven(rides: Iterable[Ride], at: dt.datetime) -> tuple[list[BoardRide], list[tuple[RideSlot, Ride]]]:
+def is_predicted(axis: Axis, at: dt.datetime) -> bool:
+    """Return whether the day has something to predict: today and the days beside it; later days go as planned."""
+    return at - _DAY < axis.ends_at and axis.starts_at <= at + _DAY
+
+
+def driven(
+    rides: Iterable[Ride], timeline: Timeline | None, at: dt.datetime
+) -> tuple[list[BoardRide], list[tuple[RideSlot, Ride]]]:
     """Return one driver's open rides with their delay, and the ended rides; both in order of their start."""
     ordered = [(slot_of(ride, at=at), ride) for ride in rides]
     ordered.sort(key=lambda pair: (pair[0].span.starts_at, pair[1].pk))
-    late = lateness([leg_of(ride, slot) for slot, ride in ordered], at)
+    late = {} if timeline is None else {ride.ride_id: ride.late_minutes for ride in timeline.rides}
     open_rides, ended_rides = [], []
     for slot, ride in ordered:
         if ride.status in OPEN:
@@ -196,7 +206,7 @@ def _driver_rows(
 ) -> list[DriverRow]:
     shifts = Shift.objects.filter(status=Shift.Status.PLANNED, starts_at__lt=axis.ends_at, ends_at__gt=axis.starts_at)
     on_duty = Exists(shifts.filter(driver_id=OuterRef("pk")))
-    drivers = Driver.objects.visible_to(by).select_related("default_vehicle", "provider")
+    drivers = Driver.objects.visible_to(by).select_related("default_vehicle", "provider", "home_base")
     if driver_ids is not None:
         drivers = drivers.filter(pk__in=driver_ids)
     drivers = drivers.filter(Q(pk__in=list(of_driver)) | Q(on_duty, activation=Activation.ACTIVE))
@@ -209,13 +219,29 @@ def _driver_rows(
     leave = Leave.objects.filter(driver_id__in=ids, starts_at__lt=axis.ends_at, ends_at__gt=axis.starts_at)
     for row in leave.order_by("starts_at"):
         away[row.driver_id].append(Span(row.starts_at, row.ends_at))
-    return [_driver_row(driver, duty[driver.pk], away[driver.pk], of_driver.get(driver.pk, ()), at) for driver in rows]
+    working_hours = {
+        driver_id: [Span(shift.starts_at, shift.ends_at) for shift in planned] for driver_id, planned in duty.items()
+    }
+    timelines = (
+        timelines_of(rows, working_hours, away, at=at, until=axis.ends_at) if is_predicted(axis, at) and rows else {}
+    )
+    return [
+        _driver_row(
+            driver, duty[driver.pk], away[driver.pk], of_driver.get(driver.pk, ()), timelines.get(driver.pk), at
+        )
+        for driver in rows
+    ]
 
 
 def _driver_row(
-    driver: Driver, shifts: Sequence[Shift], away: Iterable[Span], rides: Sequence[Ride], at: dt.datetime
+    driver: Driver,
+    shifts: Sequence[Shift],
+    away: Iterable[Span],
+    rides: Sequence[Ride],
+    timeline: Timeline | None,
+    at: dt.datetime,
 ) -> DriverRow:
-    open_rides, ended_rides = driven(rides, at)
+    open_rides, ended_rides = driven(rides, timeline, at)
     present = next((shift for shift in shifts if shift.ends_at > at), shifts[-1] if shifts else None)
     vehicle = present.vehicle if present is not None else driver.default_vehicle
     return DriverRow(
@@ -227,6 +253,7 @@ def _driver_row(
         leave=tuple(away),
         rides=tuple(open_rides),
         ended=tuple(_driven(slot, ride) for slot, ride in ended_rides),
+        timeline=timeline,
     )
 
 

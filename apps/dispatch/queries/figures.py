@@ -9,11 +9,21 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from apps.dispatch.queries.board import Board, BoardRide, awaits_release, by_status, driven, rides_of, waiting_of
+from apps.dispatch.queries.board import (
+    Board,
+    BoardRide,
+    awaits_release,
+    by_status,
+    driven,
+    is_predicted,
+    rides_of,
+    waiting_of,
+)
 from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Driver
 from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import SLOT_COLUMNS
+from apps.rides.queries.driver_timelines import driver_timelines
 from apps.rides.rules.lifecycle import OPEN
 from lib.access import Principal
 
@@ -38,7 +48,7 @@ def figures_of(whole_board: Board) -> Figures:
 
 
 def figures(axis: Axis, *, by: Principal, at: datetime) -> Figures:
-    """Count the rides of a day as on its board.  Two queries; ended rides, people and shifts are not read."""
+    """Count the rides of a day as on its board.  Seven queries; ended rides are not read."""
     day = rides_of(axis, by)
     # A driver who is not visible to the caller has no row.
     in_reach = Q(driver=None) | Q(driver__in=Driver.objects.visible_to(by))
@@ -47,7 +57,12 @@ def figures(axis: Axis, *, by: Principal, at: datetime) -> Figures:
     for ride in rides:
         if ride.driver_id is not None:
             of_driver[ride.driver_id].append(ride)
-    assigned = (board_ride for driver_rides in of_driver.values() for board_ride in driven(driver_rides, at)[0])
+    timelines = driver_timelines(of_driver, at=at, until=axis.ends_at) if is_predicted(axis, at) else {}
+    assigned = (
+        board_ride
+        for driver_id, driver_rides in of_driver.items()
+        for board_ride in driven(driver_rides, timelines.get(driver_id), at)[0]
+    )
     return _figures(waiting_of(rides, at), assigned, by_status(day))
 
 

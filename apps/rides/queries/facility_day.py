@@ -15,7 +15,7 @@ from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.organizations.rules import opening_hours
 from apps.rides.models import Ride, RideException
-from apps.rides.queries.forecasts import predicted_arrivals_of
+from apps.rides.queries.driver_timelines import predicted_arrivals_of
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import OPEN
 from lib.access import Principal
@@ -51,7 +51,7 @@ def facility_days(
 ) -> list[FacilityDay]:
     """Read a day of facilities inside the data scope, by name; None: today in the zone of each.
 
-    At most five queries, for any number of facilities and rides.  Facilities out of reach are left out.
+    At most nine queries, for any number of facilities and rides.  Facilities out of reach are left out.
     """
     facilities = list(Facility.objects.visible_to(by).filter(pk__in=facility_ids).order_by("name", "pk"))
     todays = {facility.pk: timing.local_day(at, facility.timezone) for facility in facilities}

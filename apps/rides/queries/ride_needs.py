@@ -82,6 +82,12 @@ def slot_of(ride: Ride, *, at: datetime) -> RideSlot:
     )
 
 
+def planned_span_of(ride: Ride) -> Span:
+    """Return the planned period of a ride, whatever has happened since: from its pickup time, or when it was ready."""
+    starts_at = ride.ready_at if ride.will_call and ride.ready_at else ride.pickup_at
+    return Span(starts_at, starts_at + timedelta(minutes=_minutes(ride)))
+
+
 def expected_dropoff_at(ride: Ride) -> datetime | None:
     """Estimate the arrival at the drop-off, by the latest information about the pickup.
 

@@ -188,8 +188,8 @@ def test_the_board_costs_the_same_queries_however_many_rides(
         _driven()
         factories.RideFactory.create()
 
-    # session and user; five of the day; names of facilities; the operator's reasons; audit trail; inbox
-    with django_assert_num_queries(11):
+    # session and user; seven of the day; names of facilities; the operator's reasons; audit trail; inbox
+    with django_assert_num_queries(13):
         desk.get(BOARD)
 
 
