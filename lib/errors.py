@@ -73,6 +73,7 @@ class Code(Enum):
     PRECONDITION_FAILED = ErrorKind(412, False, "If-Match names an older version; read the record again.")
     PAYLOAD_TOO_LARGE = ErrorKind(413, False, "The body or the response exceeds the limit.")
     UNSUPPORTED_MEDIA_TYPE = ErrorKind(415, False, "The body is not application/json.")
+    PICKUP_IN_PAST = ErrorKind(422, False, "The pickup time is more than 15 minutes ago; details name the field.")
     RULE_VIOLATION = ErrorKind(422, False, "The request is well formed but breaks a business rule.")
     ENDPOINT_URL_BLOCKED = ErrorKind(422, False, "Requests to this address are not allowed; details say why.")
     IDEMPOTENCY_KEY_REUSED = ErrorKind(422, False, "The Idempotency-Key was used with another body.")

@@ -32,7 +32,7 @@ def parse(text: str) -> time | timedelta:
     Raises:
         InvalidTime: it is neither; `24:00` is invalid, because it could mean either of two days.
     """
-    normalized = " ".join(text.lower().split())
+    normalized = _normalized(text)
     if normalized in _WORDS:
         return _WORDS[normalized]
     if ahead := _FROM_NOW.fullmatch(normalized):
@@ -48,6 +48,16 @@ def parse(text: str) -> time | timedelta:
     if hour > 23 or minute > 59:
         raise InvalidTime
     return time(hour, minute)
+
+
+def may_be_afternoon(text: str) -> bool:
+    """Return whether a time of day may mean the afternoon: `5`, `530` and `5:30`, but not `05:30`, `5a` or `12`."""
+    written = _CLOCK.fullmatch(_normalized(text))
+    return written is not None and not written[3] and not written[1].startswith("0") and int(written[1]) < 12
+
+
+def _normalized(text: str) -> str:
+    return " ".join(text.lower().split())
 
 
 def instants(day: date, clock: time, zone: str) -> tuple[datetime, ...]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.time_parsing import InvalidTime, instants, parse
+from lib.time_parsing import InvalidTime, instants, may_be_afternoon, parse
 
 CHICAGO = "America/Chicago"
 
@@ -121,3 +121,26 @@ def test_wall_time_is_none_one_or_two_instants(day: date, clock: time, meant: tu
 
 def test_zone_without_clock_changes_has_one_instant_per_time() -> None:
     assert instants(date(2026, 3, 8), time(2, 30), "America/Phoenix") == (_utc(9, 30, day=8, month=3),)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5", True),
+        (" 5:30 ", True),
+        ("530", True),
+        ("1130", True),
+        ("05", False),
+        ("05:30", False),
+        ("0530", False),
+        ("5a", False),
+        ("5p", False),
+        ("12", False),
+        ("17", False),
+        ("noon", False),
+        ("+5", False),
+        ("", False),
+    ],
+)
+def test_may_be_afternoon_needs_an_hour_without_zero_or_half(text: str, expected: bool) -> None:
+    assert may_be_afternoon(text) is expected

@@ -88,6 +88,29 @@ def test_window_never_closes_before_the_pickup_time_itself() -> None:
     assert window.ends_at == utc(2026, 11, 20, 14)
 
 
+@pytest.mark.parametrize(
+    ("requested", "starts", "ends"),
+    [
+        ((13, 0), (13, 45), (14, 15)),
+        ((13, 50), (13, 50), (14, 15)),
+        ((14, 0), (14, 0), (14, 15)),
+        ((14, 10), (14, 10), (14, 25)),
+    ],
+)
+def test_window_does_not_begin_before_the_request(
+    requested: tuple[int, int], starts: tuple[int, int], ends: tuple[int, int]
+) -> None:
+    window = timing.pickup_window(utc(2026, 11, 20, 14), LEVELS, not_before=utc(2026, 11, 20, *requested))
+
+    assert window == timing.Window(utc(2026, 11, 20, *starts), utc(2026, 11, 20, *ends))
+
+
+def test_window_from_now_begins_with_the_next_full_minute() -> None:
+    window = timing.pickup_window(utc(2026, 11, 20, 14), LEVELS, not_before=utc(2026, 11, 20, 14, 3, 20))
+
+    assert window == timing.Window(utc(2026, 11, 20, 14, 4), utc(2026, 11, 20, 14, 19))
+
+
 def test_firm_ride_is_promised_by_the_end_of_its_window() -> None:
     plan = timing.schedule(utc(2026, 11, 20, 20), zone=CHICAGO, levels=LEVELS, will_call=False)
 

@@ -11,12 +11,12 @@ from django.utils.translation import gettext_lazy
 
 from apps.console.booking.presets import ARRIVE, AT_TIME, NONE, PICKUP, WILL_CALL
 from apps.organizations.rules import stops
-from apps.rides.rules import timing
+from apps.rides.rules import booking_rules, timing
 from apps.rides.rules.draft import ServiceType
 from lib.clocks import clock
 from lib.console_forms import day_field
 from lib.phone_input import e164, example
-from lib.time_parsing import InvalidTime, instants, parse
+from lib.time_parsing import InvalidTime, instants, may_be_afternoon, parse
 
 FIRST: Final = "first"
 SECOND: Final = "second"
@@ -115,8 +115,9 @@ class TimesFields(forms.Form):
     def instant(self, name: str) -> datetime | None:
         """Return the instant of a clock field on the form's day; None if it is empty or invalid.
 
-        Adds an error if the time does not exist on that day, if it occurs twice and `which` is empty, or if a duration
-        from now is combined with another day than today.  A duration is rounded down to the minute.
+        `5` means 17:00 once 05:00 has passed today; `05:00` never does.  Adds an error if the time does not exist on
+        that day, if it occurs twice and `which` is empty, or if a duration from now is combined with another day than
+        today.  A duration is rounded down to the minute.
         """
         entered, day = self.cleaned_data.get(name), self.cleaned_data.get("day")
         if entered is None or day is None:
@@ -127,7 +128,7 @@ class TimesFields(forms.Form):
                 return None
             later: datetime = self.now + entered
             return later.replace(second=0, microsecond=0)
-        candidates = instants(day, entered, self.zone)
+        candidates = self._instants(name, day, entered)
         if len(candidates) == 1:
             return candidates[0]
         params = {"time": clock(entered)}
@@ -140,6 +141,13 @@ class TimesFields(forms.Form):
             self.add_error(name, _("%(time)s occurs twice on that day: choose one of the two.") % params)
             return None
         return candidates[1] if which == SECOND else candidates[0]
+
+    def _instants(self, name: str, day: date, entered: time) -> tuple[datetime, ...]:
+        candidates = instants(day, entered, self.zone)
+        has_passed = all(booking_rules.is_past(candidate, at=self.now) for candidate in candidates)
+        if day == self.today and has_passed and may_be_afternoon(str(self[name].value())):
+            return instants(day, entered.replace(hour=entered.hour + 12), self.zone)
+        return candidates
 
     def check_times(self, service: str) -> None:
         """Set `pickup_at`, `appointment_at` and `back_at`; None for a time that is empty or invalid.

@@ -234,6 +234,8 @@ def _promise(preview: booking.BookingPreview, form: BookingForm) -> SafeString:
     if preview.promised_by is None:
         return format_html("{}", _("Promised when it is released."))
     zone = ZoneInfo(form.zone)
+    if preview.columns["pickup_at"] <= form.now:  # as soon as possible
+        return format_html("{} <strong>{}</strong>", _("Pickup by about"), clock(preview.promised_by.astimezone(zone)))
     span = [clock(at.astimezone(zone)) for at in (preview.window.starts_at, preview.window.ends_at)]
     return format_html("{} <strong>{} \N{EN DASH} {}</strong>", _("Pickup promised"), *span)
 

@@ -67,7 +67,7 @@ class RideViewSet(AuditedReads, ApiViewSet):
         "ready": RideOut,
         "unready": RideOut,
     }
-    _BOOKING = (Code.RIDER_NOT_BOOKABLE, Code.DUPLICATE_RIDE, Code.DUPLICATE_RESOURCE)
+    _BOOKING = (Code.RIDER_NOT_BOOKABLE, Code.DUPLICATE_RIDE, Code.DUPLICATE_RESOURCE, Code.PICKUP_IN_PAST)
     refusals = {
         "list": (Code.INVALID_CURSOR, Code.PHI_NOT_PERMITTED),
         "create": _BOOKING,
@@ -79,6 +79,7 @@ class RideViewSet(AuditedReads, ApiViewSet):
             Code.MILESTONE_OUT_OF_ORDER,
             Code.RIDER_NOT_BOOKABLE,
             Code.DUPLICATE_RIDE,
+            Code.PICKUP_IN_PAST,
             Code.ASSIGNMENT_CONFLICT,
             Code.ASSIGNMENT_REJECTED,
             Code.PRECONDITION_FAILED,

@@ -15,7 +15,9 @@ from lib.errors import Detail
 from lib.messages import FieldName, Message, Template
 from lib.messages import gettext_lazy as _
 
-OLDEST_PICKUP: Final = timedelta(days=1)  # a ride that has just been driven may still be entered
+NOW_LASTS: Final = timedelta(minutes=15)  # a pickup time that has just passed means now
+CONFIRMABLE_FOR: Final = timedelta(days=1)  # a request whose pickup time has passed may still be confirmed
+IN_PAST: Final = "in_past"
 FARTHEST_PICKUP: Final = timedelta(days=731)  # beyond lie typing errors
 DISCHARGE_REQUIRED: Final = ("unit", "unitPhone", "planner")  # of every discharge
 # Vehicle types that take a wheelchair tied down, and those that take a stretcher.
@@ -68,7 +70,8 @@ def review_reasons(facts: Facts) -> list[Question]:
     expires_on = facts.authorization_expires_on
     broken = {
         Question.FACILITY_REVIEW: facts.facility_reviews,
-        Question.LEAD_TIME: facts.pickup_at - facts.at < timedelta(minutes=facts.lead_time_minutes),
+        # A pickup now is no planning error: the rider waits already.
+        Question.LEAD_TIME: timedelta(0) < facts.pickup_at - facts.at < timedelta(minutes=facts.lead_time_minutes),
         Question.SERVICE_AREA: facts.within_area is False,
         Question.UNKNOWN_COORDINATES: facts.area_is_set and facts.within_area is None,
         Question.NO_FITTING_VEHICLE: not facts.vehicle_fits,
@@ -88,13 +91,15 @@ def follows(pickup_at: datetime, first_pickup_at: datetime, first_appointment_at
     return pickup_at > (first_appointment_at or first_pickup_at)
 
 
-def refusals(draft: RideDraft, *, at: datetime, mobility: str, leg_type: str) -> list[Detail]:
+def refusals(
+    draft: RideDraft, *, at: datetime, mobility: str, leg_type: str, past: timedelta = NOW_LASTS
+) -> list[Detail]:
     """List every hard rule a leg breaks, each naming its field in the API's spelling.
 
     `pickup` and `dropoff` of the draft are normal stops, filled from their facilities; `mobility` is that of this leg.
     """
     return [
-        *times(draft, draft.pickup_at, draft.appointment_at, at=at, leg_type=leg_type),
+        *times(draft, draft.pickup_at, draft.appointment_at, at=at, leg_type=leg_type, past=past),
         *stops.problems(draft.pickup, path="pickup"),
         *stops.problems(draft.dropoff, path="dropoff"),
         *_discharge(draft),
@@ -103,12 +108,21 @@ def refusals(draft: RideDraft, *, at: datetime, mobility: str, leg_type: str) ->
 
 
 def times(
-    draft: RideDraft, pickup_at: datetime, appointment_at: datetime | None, *, at: datetime, leg_type: str
+    draft: RideDraft,
+    pickup_at: datetime,
+    appointment_at: datetime | None,
+    *,
+    at: datetime,
+    leg_type: str,
+    past: timedelta = NOW_LASTS,
 ) -> list[Detail]:
-    """List the hard rules that a leg of the draft breaks at these times; those in the draft do not count."""
+    """List the hard rules that a leg of the draft breaks at these times; those in the draft do not count.
+
+    `past` is how long ago the pickup time may be.
+    """
     violations = []
-    if pickup_at < at - OLDEST_PICKUP:
-        violations.append(_invalid("pickupTime", _("%(field)s is more than a day in the past.")))
+    if is_past(pickup_at, at=at, past=past):
+        violations.append(_past(_("%(field)s has passed. Enter a time that is still to come.")))
     if pickup_at > at + FARTHEST_PICKUP:
         violations.append(_invalid("pickupTime", _("%(field)s is more than two years ahead.")))
     if appointment_at is not None and appointment_at <= pickup_at:
@@ -124,6 +138,11 @@ def times(
         elif draft.scheduling_anchor == "appointment":
             violations.append(_required("appointmentTime", _("schedulingAnchor appointment needs an %(field)s.")))
     return violations
+
+
+def is_past(pickup_at: datetime, *, at: datetime, past: timedelta = NOW_LASTS) -> bool:
+    """Return whether the pickup time is over at `at`; one of the last minutes means now."""
+    return pickup_at < at - past
 
 
 def _discharge(draft: RideDraft) -> list[Detail]:
@@ -148,6 +167,10 @@ def _vehicle(draft: RideDraft, mobility: str) -> list[Detail]:
     ):
         return [_invalid("vehicleTypeRequested", _("A vehicle of this type cannot carry the rider's mobility."))]
     return []
+
+
+def _past(message: Template) -> Detail:
+    return Detail(field="pickupTime", code=IN_PAST, message=message)
 
 
 def _invalid(field: str, message: Template) -> Detail:

@@ -88,17 +88,29 @@ def pickup_window(
     *,
     arrive_by: datetime | None = None,
     drive_minutes: int | None = None,
+    not_before: datetime | None = None,
 ) -> Window:
     """Compute the promised window around `pickup_at`.
 
     With `arrive_by` the window ends early enough to arrive by then (`drive_minutes` earlier, if known).  It always
-    includes `pickup_at`, which was promised.
+    includes `pickup_at`, which was promised.  With `not_before`, in full minutes, it begins no earlier, and a pickup
+    before that is counted from then.
     """
-    starts_at = add_minutes(pickup_at, -levels.pickup_early_minutes)
-    ends_at = add_minutes(pickup_at, levels.pickup_late_minutes)
+    base = pickup_at.astimezone(UTC)
+    starts_at = add_minutes(base, -levels.pickup_early_minutes)
+    if not_before is not None:
+        first = full_minute(not_before)
+        base, starts_at = max(base, first), max(starts_at, first)
+    ends_at = add_minutes(base, levels.pickup_late_minutes)
     if arrive_by is not None:
         ends_at = min(ends_at, add_minutes(arrive_by, -(drive_minutes or 0)))
-    return Window(starts_at, max(ends_at, pickup_at.astimezone(UTC)))
+    return Window(starts_at, max(ends_at, base))
+
+
+def full_minute(moment: datetime) -> datetime:
+    """Round up to the next full minute."""
+    begun = moment.astimezone(UTC).replace(second=0, microsecond=0)
+    return begun if begun == moment else begun + timedelta(minutes=1)
 
 
 def will_call_expires_at(pickup_at: datetime, zone: str) -> datetime:
@@ -116,12 +128,13 @@ def schedule(
     will_call: bool,
     arrive_by: datetime | None = None,
     drive_minutes: int | None = None,
+    not_before: datetime | None = None,
 ) -> Schedule:
-    """Compute all times that depend on the pickup time.
+    """Compute all times that depend on the pickup time; see `pickup_window`.
 
     The promised pickup time is the end of the window; a will-call leg has none before the rider is ready.
     """
-    window = pickup_window(pickup_at, levels, arrive_by=arrive_by, drive_minutes=drive_minutes)
+    window = pickup_window(pickup_at, levels, arrive_by=arrive_by, drive_minutes=drive_minutes, not_before=not_before)
     return Schedule(
         zone=zone,
         service_date=local_day(pickup_at, zone),

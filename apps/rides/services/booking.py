@@ -101,7 +101,7 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
 
     Raises:
         ScopeMissing, BoundToProviders: the caller may not book.
-        InvalidInput, FieldRefused: a hard rule is broken; the field is named.
+        InvalidInput, FieldRefused, legs.PickupInPast: a hard rule is broken; the field is named.
         BookedAlready: there is a ride with this `ride_id`; nothing else was checked.
         RiderNotBookable: the rider's record does not allow it on that day.
         OverlappingRide: the rider has a ride then, and the draft does not allow another.
@@ -130,7 +130,7 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
     ]
     for leg in planned:
         legs.require_sound(leg, at=at)
-    leg_columns = [legs.columns(leg) for leg in planned]
+    leg_columns = [legs.columns(leg, not_before=at) for leg in planned]
     overlaps = []
     for leg, columns in zip(planned, leg_columns, strict=True):
         require_bookable(rider, columns["service_date"])
@@ -497,7 +497,7 @@ def preview(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> B
         payer=payer_of(draft.payment.payer_id),
     )
     legs.require_sound(leg, at=at)
-    columns = legs.columns(leg)
+    columns = legs.columns(leg, not_before=at)
     require_bookable(rider, columns["service_date"])
     overlapping_ids = require_free(rider.pk, columns, allowed=True, by=by)
     return BookingPreview(

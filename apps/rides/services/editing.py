@@ -155,8 +155,9 @@ def edit(
     ride = locked(ride_id, by, expected_version=expected_version)
     _require_editable(ride, changes, by)
     leg = leg_after(ride, changes, by, replace_needs=replace_needs)
-    legs.require_sound(leg, at=at, time_is_new="pickup_at" in changes)
-    columns = _columns_after(ride, leg, changes)
+    is_moved = changes.get("pickup_at", ride.pickup_at) != ride.pickup_at
+    legs.require_sound(leg, at=at, time_is_new=is_moved)
+    columns = _columns_after(ride, leg, changes, not_before=at if is_moved else ride.requested_at)
     different = [name for name, value in columns.items() if getattr(ride, name) != value]
     overlapping_ids: list[UUID] = []
     if rider is not None and "pickup_at" in different:
@@ -234,15 +235,15 @@ def wire_name(part: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _columns_after(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of the leg that the changes determine.
+def _columns_after(ride: Ride, leg: Leg, changes: Mapping[str, Any], *, not_before: datetime) -> dict[str, Any]:
+    """Return the columns of the leg that the changes determine; its window begins after `not_before`.
 
     A ride that was released or reached keeps its promised times: punctuality is measured by them.
     """
     decided = {column for name in changes for column in _DECIDES[name]}
     if ride.ready_at is not None or ride.arrived_pickup_at is not None:
         decided -= set(_WINDOW)
-    return {name: value for name, value in legs.columns(leg).items() if name in decided}
+    return {name: value for name, value in legs.columns(leg, not_before=not_before).items() if name in decided}
 
 
 def _require_time(

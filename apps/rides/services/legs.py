@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Protocol
 from uuid import UUID
@@ -23,9 +23,15 @@ from apps.rides.rules import booking_rules, timing
 from apps.rides.rules.draft import RideDraft
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
-from lib.errors import Detail, FieldRefused, InvalidInput
+from lib.errors import Code, Detail, FieldRefused, InvalidInput
 
 KEY_INFO = "keyInfo"  # of discharge.homeAccess: where the key is, encrypted like a door code
+
+
+class PickupInPast(FieldRefused):
+    """The pickup time has passed; the details list it with every other invalid field."""
+
+    code = Code.PICKUP_IN_PAST
 
 
 class CanCarry(Protocol):
@@ -121,19 +127,25 @@ def needs_of(base: Mapping[str, Any], changes: Mapping[str, Any], *, leg_type: s
     return {**needs, "overridden": [key for key in accommodation.KEYS if needs[key] != base[key]]}
 
 
-def require_sound(leg: Leg, *, at: datetime, time_is_new: bool = True) -> None:
+def require_sound(
+    leg: Leg, *, at: datetime, time_is_new: bool = True, past: timedelta = booking_rules.NOW_LASTS
+) -> None:
     """Apply every hard rule; without `time_is_new` a pickup time that has passed meanwhile may stay.
 
+    `past` is how long ago the pickup time may be.
+
     Raises:
-        FieldRefused: some are broken; each is named.
+        PickupInPast: the pickup time has passed; other broken rules are named too.
+        FieldRefused: other rules are broken; each is named.
     """
     violations = [
-        *booking_rules.refusals(leg.draft, at=at, mobility=leg.needs["mobility"], leg_type=leg.leg_type),
+        *booking_rules.refusals(leg.draft, at=at, mobility=leg.needs["mobility"], leg_type=leg.leg_type, past=past),
         *accommodation.problems(leg.needs),
     ]
     violations = [violation for violation in violations if time_is_new or violation.field != "pickupTime"]
     if violations:
-        raise FieldRefused(prefixed(violations, leg.path))
+        is_past = violations[0].code == booking_rules.IN_PAST
+        raise (PickupInPast if is_past else FieldRefused)(prefixed(violations, leg.path))
 
 
 def prefixed(details: list[Detail], path: str) -> list[Detail]:
@@ -141,11 +153,17 @@ def prefixed(details: list[Detail], path: str) -> list[Detail]:
     return [replace(detail, field=f"{path}{detail.field}") if detail.field else detail for detail in details]
 
 
-def columns(leg: Leg) -> dict[str, Any]:
-    """Compute all columns of the leg, except status, ids and encrypted ones."""
+def columns(leg: Leg, *, not_before: datetime | None = None) -> dict[str, Any]:
+    """Compute all columns of the leg, except status, ids and encrypted ones; see `timed_columns`."""
     lasting = lasting_columns(leg)
     draft = leg.draft
-    timed = timed_columns(leg, draft.pickup_at, draft.appointment_at, drive_minutes=lasting["estimated_minutes"])
+    timed = timed_columns(
+        leg,
+        draft.pickup_at,
+        draft.appointment_at,
+        drive_minutes=lasting["estimated_minutes"],
+        not_before=not_before,
+    )
     return lasting | timed
 
 
@@ -192,9 +210,17 @@ def lasting_columns(leg: Leg) -> dict[str, Any]:
 
 
 def timed_columns(
-    leg: Leg, pickup_at: datetime, appointment_at: datetime | None, *, drive_minutes: int | None
+    leg: Leg,
+    pickup_at: datetime,
+    appointment_at: datetime | None,
+    *,
+    drive_minutes: int | None,
+    not_before: datetime | None = None,
 ) -> dict[str, Any]:
-    """Compute the columns that depend on the times; the times in the draft are ignored."""
+    """Compute the columns that depend on the times; the times in the draft are ignored.
+
+    `not_before` is when the pickup was requested: the promised window begins no earlier.
+    """
     draft = leg.draft
     arrive_by = (
         timing.latest_arrival(appointment_at, service_levels(leg.dropoff_facility or leg.owner))
@@ -208,6 +234,7 @@ def timed_columns(
         will_call=draft.will_call,
         arrive_by=arrive_by,
         drive_minutes=drive_minutes,
+        not_before=not_before,
     )
     return {
         "pickup_at": pickup_at,

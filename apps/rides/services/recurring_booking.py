@@ -173,7 +173,7 @@ def plan_rides(
         for number, draft in enumerate(drafts, 1)
     ]
     for leg in planned:
-        legs.require_sound(leg, at=at)
+        legs.require_sound(leg, at=at, time_is_new=False)  # the times of each day are checked when it is booked
     return RidePlan(rider, tuple(_planned_leg(leg, resources, at) for leg in planned))
 
 
@@ -255,7 +255,13 @@ class _Set:
             return refused
         planned = []
         for part, time in parts:
-            timed = legs.timed_columns(part.leg, time.pickup_at, time.appointment_at, drive_minutes=part.drive_minutes)
+            timed = legs.timed_columns(
+                part.leg,
+                time.pickup_at,
+                time.appointment_at,
+                drive_minutes=part.drive_minutes,
+                not_before=self.at,
+            )
             if why := rider_status.barred(rider, timed["service_date"]):
                 return Refused(booking.RiderNotBookable.code, why)
             overlapping_ids = agenda.under_way(time.pickup_at, time.pickup_at + part.takes)
@@ -282,7 +288,8 @@ class _Set:
                 leg.draft, time.pickup_at, time.appointment_at, at=self.at, leg_type=leg.leg_type
             )
             if broken:
-                return Refused(Code.VALIDATION_ERROR, broken[0].text)
+                is_past = broken[0].code == booking_rules.IN_PAST
+                return Refused(Code.PICKUP_IN_PAST if is_past else Code.VALIDATION_ERROR, broken[0].text)
         for (_first_part, first), (_second_part, second) in pairwise(parts):
             if not booking_rules.follows(second.pickup_at, first.pickup_at, first.appointment_at):
                 return Refused(Code.VALIDATION_ERROR, booking_rules.OUT_OF_ORDER)

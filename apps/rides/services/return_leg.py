@@ -47,7 +47,11 @@ def reschedule_return(ride: Ride, *, by: Principal, at: datetime) -> None:
 def _move(leg: Ride, pickup_at: datetime, *, by: Principal, at: datetime) -> None:
     was = leg.pickup_at
     columns = legs.timed_columns(
-        editing.leg_of(leg), pickup_at, leg.appointment_at, drive_minutes=leg.estimated_minutes
+        editing.leg_of(leg),
+        pickup_at,
+        leg.appointment_at,
+        drive_minutes=leg.estimated_minutes,
+        not_before=at,
     )
     changed = [name for name, value in columns.items() if getattr(leg, name) != value]
     for name in changed:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.fleet.services import drivers
 from apps.rides.models import Assignment, Milestone, Ride
 from apps.rides.queries import rides
+from apps.rides.rules import booking_rules
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import BY_ACTION, BY_STATUSES, TERMINAL, Action, RideStatus, Transition
 from apps.rides.rules.status_report import MilestoneReport, StatusReport, misplaced
@@ -224,13 +225,13 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
 
     Raises:
         booking.RiderNotBookable: the rider's record no longer allows it.
-        FieldRefused: a hard rule is broken by now, such as a pickup time that has passed; the field is named.
+        FieldRefused: a hard rule is broken by now, such as a pickup time of the day before; the field is named.
         booking.OverlappingRide: the rider has another ride then, and there is no override.
         ScopeMissing, InvalidInput: see `require_override_right`.
         InvalidTransition: see `move`.
     """
     booking.require_bookable(ride.rider, ride.service_date)
-    legs.require_sound(editing.leg_of(ride), at=at)
+    legs.require_sound(editing.leg_of(ride), at=at, past=booking_rules.CONFIRMABLE_FOR)
     overlapping_ids = booking.require_free(
         ride.rider_id,
         {"pickup_at": ride.pickup_at, "estimated_minutes": ride.estimated_minutes},

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 def _at(hour: int, minute: int = 0, *, day: int = 20) -> dt.datetime:
     """Return an instant from a local time in Chicago."""
-    return dt.datetime(2026, 11, day, hour + 6, minute, tzinfo=dt.UTC)
+    return dt.datetime(2026, 11, day, 6, tzinfo=dt.UTC) + dt.timedelta(hours=hour, minutes=minute)
 
 
 def test_discharge_of_a_known_rider_takes_a_time_alone(desk: Client, hospital: Facility, grace: Rider) -> None:
@@ -143,7 +143,7 @@ def test_times_are_meant_as_the_form_says(
             {"clock": "1430", "dropoff_at": "typed", "dropoff_city": "Chicago"},
             {"dropoff_address_line1": "Another address needs this."},
         ),
-        ({"clock": "1430", "day": "2026-11-18"}, {"clock": "Time is more than a day in the past."}),
+        ({"clock": "1430", "day": "2026-11-18"}, {"clock": "Time has passed. Enter a time that is still to come."}),
         ({"clock": "1430", "escorts": "12"}, {"escorts": "Ensure this value is less than or equal to 9."}),
     ],
 )
@@ -399,7 +399,7 @@ def test_refusal_that_is_foreseen_names_fields_as_the_page_does(desk: Client, gr
     ahead = text_of(desk.post(f"{BOOK}check/", form))
     looked = desk.post(BOOK, form | {"do": "look"})
 
-    assert "Time is more than a day in the past." in ahead
+    assert "Time has passed. Enter a time that is still to come." in ahead
     assert (looked.status_code, list(looked.context["form"].errors)) == (422, ["clock"])
 
 
@@ -488,3 +488,52 @@ def test_look_ahead_counts_the_vehicles_that_are_free_then(desk: Client, grace: 
 
     assert "on shift" not in nobody
     assert "1 of 1 suitable vehicle on shift is free then." in text_of(desk.post(f"{BOOK}check/", form))
+
+
+# Times that have passed: it is 09:00
+
+
+@pytest.mark.parametrize(
+    ("typed", "pickup_at"),
+    [
+        ("5", _at(17)),
+        ("5:30", _at(17, 30)),
+        ("830", _at(20, 30)),
+        ("845", _at(8, 45)),
+        ("9", _at(9)),
+        ("10", _at(10)),
+    ],
+)
+def test_time_without_am_or_pm_is_the_next_one(desk: Client, grace: Rider, typed: str, pickup_at: dt.datetime) -> None:
+    book(desk, f"?rider={grace.pk}", clock=typed)
+
+    assert Ride.objects.get().pickup_at == pickup_at
+
+
+def test_time_of_another_day_stays_in_the_morning(desk: Client, grace: Rider) -> None:
+    book(desk, f"?rider={grace.pk}", clock="5", day="2026-11-21")
+
+    assert Ride.objects.get().pickup_at == _at(5, day=21)
+
+
+@pytest.mark.parametrize("typed", ["05:00", "5a", "0844"])
+def test_morning_that_has_passed_is_refused(desk: Client, grace: Rider, typed: str) -> None:
+    response = book(desk, f"?rider={grace.pk}", clock=typed)
+
+    assert response.context["form"].errors == {"clock": ["Time has passed. Enter a time that is still to come."]}
+    assert Ride.objects.count() == 0
+
+
+def test_return_time_follows_the_same_rule(desk: Client, grace: Rider) -> None:
+    book(desk, f"?rider={grace.pk}&for=other", clock="1430", way_back="at_time", back_clock="5", dropoff_at="facility")
+
+    assert Ride.objects.get(leg_sequence=2).pickup_at == _at(17)
+
+
+def test_ride_for_now_promises_a_time_from_now(desk: Client, grace: Rider) -> None:
+    ahead = text_of(desk.post(f"{BOOK}check/", sent(desk, f"?rider={grace.pk}", clock="now")))
+    book(desk, f"?rider={grace.pk}", clock="now")
+
+    ride = Ride.objects.get()
+    assert "Pickup by about 09:15" in ahead
+    assert (ride.window_starts_at, ride.window_ends_at, ride.promised_pickup_by) == (_at(9), _at(9, 15), _at(9, 15))

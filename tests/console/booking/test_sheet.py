@@ -66,7 +66,8 @@ def test_sheet_is_looked_at_and_then_booked(desk: Client, grace: Rider, orla: Ri
         (f"E1,appointment,{TOMORROW},25:00,,,", "Time: This is no time. Write it like 14:30, 2:30p, +45 or now."),
         ("E1,appointment,soon,1430,,,", "Day: Enter a valid date."),
         (f"E1,appointment,{TOMORROW},1430,the moon,,", "Pickup: Select a valid choice."),
-        ("E1,other,2026-11-18,1430,home,facility,", "Time: Time is more than a day in the past."),
+        ("E1,other,2026-11-20,08:30,home,facility,", "Time: Time has passed. Enter a time that is still to come."),
+        ("E1,other,2026-11-18,1430,home,facility,", "Time: Time has passed. Enter a time that is still to come."),
         (f"E1,discharge,{TOMORROW},1430,,,", "Unit: A discharge needs this."),
     ],
 )

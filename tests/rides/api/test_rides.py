@@ -431,3 +431,70 @@ def test_wrong_change_is_refused_by_field_and_changes_nothing(
     assert response.status_code == 400
     assert [detail["field"] for detail in response.json()["error"]["details"]] == [field]
     assert (ride.version, Event.objects.count()) == (1, 0)
+
+
+def test_pickup_of_the_last_minutes_means_now(api: TokenClient, rider: Rider, hospital: Facility) -> None:
+    Facility.objects.update(lead_time_minutes=180)
+
+    response = api.post("/api/rides", booking_of(rider, hospital, pickupTime="2026-11-20T14:45:00Z"))
+
+    ride = response.json()
+    assert (response.status_code, ride["status"], ride["reviewReasons"]) == (201, "scheduled", [])
+    assert (ride["pickupTime"], ride["promisedPickupBy"]) == ("2026-11-20T14:45:00Z", "2026-11-20T15:15:00Z")
+    assert ride["pickupWindow"] == {"start": "2026-11-20T15:00:00Z", "end": "2026-11-20T15:15:00Z"}
+
+
+def test_pickup_in_the_past_is_refused_at_its_field(api: TokenClient, rider: Rider, hospital: Facility) -> None:
+    past = "2026-11-20T14:44:59Z"
+    good = booking_of(rider, hospital)
+    bad = booking_of(rider, hospital, pickupTime=past)
+
+    single = api.post("/api/rides", bad)
+    bulk = api.post("/api/rides/bulk", {"rides": [good, bad]}, HTTP_IDEMPOTENCY_KEY="p-1")
+
+    assert (single.status_code, single.json()["error"]["code"]) == (422, "PICKUP_IN_PAST")
+    assert [(detail["field"], detail["code"]) for detail in single.json()["error"]["details"]] == [
+        ("pickupTime", "in_past")
+    ]
+    assert (bulk.status_code, bulk.json()["error"]["code"]) == (422, "PICKUP_IN_PAST")
+    assert bulk.json()["error"]["details"][0]["field"] == "rides[1].pickupTime"
+    assert (Ride.objects.count(), Event.objects.count()) == (0, 0)
+
+    each = api.post("/api/rides/bulk", {"rides": [good, bad], "mode": "perItem"}, HTTP_IDEMPOTENCY_KEY="p-2")
+    assert each.json()["data"][1]["error"]["code"] == "PICKUP_IN_PAST"
+    assert Ride.objects.count() == 1
+
+
+def test_return_trip_in_the_past_is_refused(api: TokenClient, rider: Rider, hospital: Facility) -> None:
+    body = booking_of(rider, hospital, pickupTime="2026-11-20T12:00:00Z")
+
+    response = api.post("/api/rides", body | {"returnLeg": {"pickupTime": "2026-11-20T13:00:00Z"}})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (422, "PICKUP_IN_PAST")
+    assert Ride.objects.count() == 0
+
+
+def test_ride_is_not_moved_into_the_past(api: TokenClient, rider: Rider, hospital: Facility) -> None:
+    url = api.post("/api/rides", booking_of(rider, hospital))["Location"]
+
+    refused = api.patch(url, {"pickupTime": "2026-11-20T14:30:00Z"})
+    moved = api.patch(url, {"pickupTime": "2026-11-20T14:50:00Z"}).json()
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "PICKUP_IN_PAST")
+    assert refused.json()["error"]["details"][0]["field"] == "pickupTime"
+    assert (moved["version"], moved["promisedPickupBy"]) == (2, "2026-11-20T15:15:00Z")
+
+
+def test_late_ride_keeps_its_promise_when_it_is_edited(api: TokenClient, rider: Rider, hospital: Facility) -> None:
+    url = api.post("/api/rides", booking_of(rider, hospital))["Location"]
+    before = api.get(url).json()
+
+    with time_machine.travel(factories.PICKUP + dt.timedelta(hours=1), tick=False):
+        changes = {"pickupTime": PICKUP, "dropoff": {"addressLine1": "9 Elm St", "lat": 41.9, "lng": -87.7}}
+        response = api.patch(url, changes)
+
+    after = response.json()
+    assert (response.status_code, after["dropoff"]["addressLine1"]) == (200, "9 Elm St")
+    assert {key: after[key] for key in ("pickupTime", "pickupWindow", "promisedPickupBy")} == {
+        key: before[key] for key in ("pickupTime", "pickupWindow", "promisedPickupBy")
+    }
