@@ -330,6 +330,7 @@ def test_ride_is_booked_without_script(desk: Inspector, grace: Rider) -> None:
         page.keyboard.press("Enter")
         page.get_by_role("button", name="Walsh, Grace").click()
         page.get_by_label("Time", exact=True).fill("10:30p")
+        page.get_by_label("Day", exact=True).fill(str(today() + dt.timedelta(days=2)))
         page.get_by_role("button", name="Check").click()
         expect(page.locator("#ahead")).to_contain_text("There by")
         assert "wal" not in page.url
