@@ -14,6 +14,7 @@ from apps.fleet.api.views import (
     CredentialReviewViewSet,
     DriverCredentialViewSet,
     DriverViewSet,
+    PositionViewSet,
     ShiftViewSet,
     VehicleCredentialViewSet,
     VehicleViewSet,
@@ -59,6 +60,7 @@ organizations = [
 
 fleet = [
     _route("drivers", DriverViewSet, _LIST),
+    _route("drivers/positions", PositionViewSet, {"post": "positions"}),
     _route("drivers/<uuid:id>", DriverViewSet, _ONE),
     _route("drivers/<uuid:id>/activation", ActivationViewSet, {"post": "activation"}),
     _route("drivers/<uuid:id>/credentials", DriverCredentialViewSet, _LIST),

@@ -17,6 +17,7 @@ class Scope(TextChoices):
     SCHEDULES_WRITE = "schedules:write"
     DRIVERS_READ = "drivers:read"
     DRIVERS_WRITE = "drivers:write"
+    DRIVERS_LOCATE = "drivers:locate"  # report positions
     FACILITIES_READ = "facilities:read"
     FACILITIES_WRITE = "facilities:write"
     REPORTS_READ = "reports:read"

@@ -1,14 +1,14 @@
 """Drivers and vehicles for display: credentials and their status, upcoming shifts, leave, and duty."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
@@ -29,6 +29,7 @@ from lib.reference_checks import visible_riders
 # A ride under way whose pickup time is longer ago than this is stuck, and does not show where its driver is.
 UNDER_WAY_WITHIN: Final = timedelta(hours=24)
 _UNDER_WAY: Final = ("en_route", "arrived", "in_progress")
+_NO_VEHICLE: Final = UUID(int=0)  # Django answers a query with an empty list in the condition of a join with no rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,19 @@ class Duty:
 
     state: str
     assignment_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """A driver and one of their shifts and rides under way with the vehicles in question, if there are any."""
+
+    driver_id: UUID
+    located_at: datetime | None
+    shift_vehicle_id: UUID | None
+    shift_starts_at: datetime
+    shift_ends_at: datetime
+    ride_vehicle_id: UUID | None
+    ride_pickup_at: datetime
 
 
 def drivers(by: Principal, at: datetime) -> QuerySet[Driver]:
@@ -228,6 +242,62 @@ def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tup
     drivers = {driver.pk: driver for driver in people.select_for_update(of=("self",), no_key=True)}
     vehicles = Vehicle.objects.visible_to(by).filter(pk=vehicle_id)
     return drivers, vehicles.select_for_update(of=("self",), no_key=True).first()
+
+
+def visible_vehicle_ids(ids: Collection[UUID], by: Principal) -> set[UUID]:
+    """Return the vehicles among `ids` in the data scope.  One query, none without ids."""
+    return set(Vehicle.objects.visible_to(by).filter(pk__in=ids).values_list("pk", flat=True)) if ids else set()
+
+
+def locked_crews(
+    driver_ids: Collection[UUID],
+    vehicle_ids: Collection[UUID],
+    *,
+    earliest: datetime,
+    latest: datetime,
+    by: Principal,
+    at: datetime,
+) -> Iterator[Crew]:
+    """Lock drivers in the data scope in the order of their ids: the named ones, and who drives the vehicles.
+
+    A driver drives a vehicle by a planned shift that overlaps `[earliest, latest]`, or by a ride that is under way at
+    `at`; there is a row for each.  One query.  The locks last until the transaction ends.
+    """
+    vehicle_ids = vehicle_ids or [_NO_VEHICLE]
+    shift = Q(
+        shifts__status=Shift.Status.PLANNED,
+        shifts__vehicle_id__in=vehicle_ids,
+        shifts__starts_at__lte=latest,
+        shifts__ends_at__gt=earliest,
+    )
+    ride = Q(
+        rides__status__in=_UNDER_WAY, rides__vehicle_id__in=vehicle_ids, rides__pickup_at__gt=at - UNDER_WAY_WITHIN
+    )
+    rows: Iterable[Any] = (
+        Driver.objects.visible_to(by)
+        .annotate(shift=FilteredRelation("shifts", condition=shift), ride=FilteredRelation("rides", condition=ride))
+        .annotate(
+            shift_vehicle_id=F("shift__vehicle_id"),
+            shift_starts_at=F("shift__starts_at"),
+            shift_ends_at=F("shift__ends_at"),
+            ride_vehicle_id=F("ride__vehicle_id"),
+            ride_pickup_at=F("ride__pickup_at"),
+        )
+        .filter(Q(pk__in=driver_ids) | Q(shift__isnull=False) | Q(ride__isnull=False))
+        .only("last_located_at")
+        .order_by("pk")
+        .select_for_update(of=("self",), no_key=True)
+    )
+    for row in rows:
+        yield Crew(
+            driver_id=row.pk,
+            located_at=row.last_located_at,
+            shift_vehicle_id=row.shift_vehicle_id,
+            shift_starts_at=row.shift_starts_at,
+            shift_ends_at=row.shift_ends_at,
+            ride_vehicle_id=row.ride_vehicle_id,
+            ride_pickup_at=row.ride_pickup_at,
+        )
 
 
 def with_valid_credentials(subject: Subject, day: date) -> Q:

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import pytest
+from django.db import transaction
 
 from tests.access.operations import NAMED, OPERATIONS, Operation, body_for, caller_of, likened, state
 from tests.access.world import World, absent, reached
@@ -33,6 +34,8 @@ def _kind(path: tuple[str, ...]) -> str:
 
 # Stored unchecked and shown only to its author, so that it cannot reveal whether a row exists.
 KEPT_AS_GIVEN: Final = {"documentId"}
+# Operations that answer 200 with a refusal for each row that they do not find; tested in tests/fleet/test_positions.py.
+REFUSED_ONE_BY_ONE: Final = {"POST drivers/positions"}
 # Rows of the operator, the same for every caller.
 SHARED: Final = {"payerId", "escalationPolicyId", "destinationId"}
 
@@ -58,7 +61,7 @@ def test_foreign_id_in_body_is_refused_like_unknown_id(world: World, binding: st
 
     for operation, path in CASES:
         name = _name(path)
-        if name in KEPT_AS_GIVEN | SHARED:
+        if name in KEPT_AS_GIVEN | SHARED or operation.name in REFUSED_ONE_BY_ONE:
             continue
         theirs, nobodys = world.other.id_of(_kind(path)), absent()
         if theirs not in caller.hidden_ids:
@@ -77,6 +80,27 @@ def test_foreign_id_in_body_is_refused_like_unknown_id(world: World, binding: st
             assert any(name in detail["field"] for detail in response.json()["error"]["details"]), told
 
     assert refused >= {"facility": 50, "provider": 14}[binding]
+    assert state() == before
+
+
+@pytest.mark.parametrize(("name", "kind"), [("driverId", "drivers"), ("vehicleId", "vehicles")])
+def test_foreign_position_is_refused_like_unknown_one(world: World, name: str, kind: str) -> None:
+    (operation,) = (one for one in OPERATIONS if one.name in REFUSED_ONE_BY_ONE)
+    caller, before, answers = caller_of(world, "provider"), state(), []
+    body = body_for(operation, world.own)
+    del body["positions"][0]["driverId"]
+
+    for value in (world.other.id_of(kind), absent()):
+        body["positions"][0][name] = value
+        with transaction.atomic():
+            response = caller.call(operation.method, operation.path(""), body)
+            transaction.set_rollback(True)  # the stored answer of the key
+        answers.append(likened(response, value))
+        assert (response.status_code, response.leaks) == (200, [])
+        (result,) = response.json()["data"]
+        assert (result["status"], result["error"]["details"][0]["code"]) == ("refused", "unknown")
+
+    assert answers[0] == answers[1]
     assert state() == before
 
 

@@ -16,9 +16,12 @@ pytestmark = pytest.mark.django_db
     [
         ({"gender": "odd"}, "driver_gender_known"),
         ({"qualifications": ["stretcher", "flying"]}, "driver_qualifications_known"),
+        ({"last_heading": 360}, "driver_heading_in_degrees"),
+        ({"last_heading": -1}, "driver_heading_in_degrees"),
+        ({"last_speed_mph": -1}, "driver_speed_not_negative"),
     ],
 )
-def test_driver_holds_known_words_alone(columns: dict[str, Any], constraint: str) -> None:
+def test_driver_holds_known_values_alone(columns: dict[str, Any], constraint: str) -> None:
     factories.DriverFactory.create()
 
     assert constraint_against(Driver.objects.all(), columns) == constraint

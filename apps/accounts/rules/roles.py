@@ -129,9 +129,17 @@ SCOPES_OF_TOKEN: Final[dict[TokenRole, frozenset[str]]] = {
         }
     ),
     TokenRole.DISPATCH_PARTNER: frozenset(
-        {_S.RIDES_READ, _S.RIDES_STATUS, _S.ASSIGNMENTS_WRITE, _S.DRIVERS_READ, _S.FACILITIES_READ, _S.EVENTS_READ}
+        {
+            _S.RIDES_READ,
+            _S.RIDES_STATUS,
+            _S.ASSIGNMENTS_WRITE,
+            _S.DRIVERS_READ,
+            _S.DRIVERS_LOCATE,
+            _S.FACILITIES_READ,
+            _S.EVENTS_READ,
+        }
     ),
-    TokenRole.DISPATCH_CONSOLE: frozenset({*_OPERATE, _S.RIDES_CORRECT, _S.DRIVERS_WRITE}),
+    TokenRole.DISPATCH_CONSOLE: frozenset({*_OPERATE, _S.RIDES_CORRECT, _S.DRIVERS_WRITE, _S.DRIVERS_LOCATE}),
     TokenRole.BILLING_READONLY: frozenset({_S.RIDES_READ, _S.REPORTS_READ, _S.EXPORTS_CREATE, _S.EXPORTS_PHI}),
     TokenRole.ANALYTICS_READONLY: frozenset({_S.REPORTS_READ, _S.EXPORTS_CREATE}),
     TokenRole.WEBHOOK_ADMIN: frozenset({_S.WEBHOOKS_MANAGE, _S.EVENTS_READ}),

@@ -1,10 +1,12 @@
 """Input and output serializers of drivers, vehicles, credentials and shifts."""
 
+from decimal import Decimal
 from typing import Any
 
 from django.core.validators import EmailValidator, URLValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, ValidationError
 
 from apps.fleet.models import (
     CredentialType,
@@ -19,15 +21,19 @@ from apps.fleet.models import (
 )
 from apps.fleet.queries import CredentialShown, credentials_for
 from apps.fleet.rules.credentials import Subject
+from apps.fleet.services.positions import MAX_POSITIONS
 from apps.organizations.schemas.external_ids import ExternalIdIn, ExternalIdOut
+from apps.organizations.schemas.stop_input import Degrees
 from lib.access import Phi, Principal
 from lib.api import fields
 from lib.api.serializers import In, Out, OutShape
 from lib.api.unpaginated import WholePageOut
+from lib.openapi_examples import UUID_EXAMPLE
 from lib.scopes import Scope
 
 PROVIDER_EXAMPLE = "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f"
 GENDERS = ["female", "male"]
+STORED, REFUSED = "stored", "refused"  # status of a position
 EMAIL = EmailValidator("must be an e-mail address.")
 HTTPS = URLValidator(["https"], message="must be an https address.")
 
@@ -168,9 +174,99 @@ class LeaveOut(OutShape):
 
 
 class LocationOut(OutShape):
+    example = {"heading": 270, "speedMph": 27.5}
+
     lat = fields.Number(max_digits=9, decimal_places=6, source="last_lat")
     lng = fields.Number(max_digits=9, decimal_places=6, source="last_lng")
     at = fields.Instant(source="last_located_at")
+    heading = fields.Integer(
+        source="last_heading", allow_null=True, help_text="Degrees clockwise from north, if the device reported them."
+    )
+    speed_mph = fields.Number(
+        source="last_speed_mph", allow_null=True, max_digits=4, decimal_places=1, help_text="If the device reported it."
+    )
+
+
+class MilesPerHour(fields.Number):
+    """A speed, rounded to tenths."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_digits=4, decimal_places=1, min_value=0, max_value=200, **kwargs)
+
+    def to_internal_value(self, data: Any) -> Decimal:
+        return super().to_internal_value(round(data, 1) if isinstance(data, float) else data)
+
+
+class PositionIn(In):
+    """A position of a driver, or of a vehicle and with it of whoever drives it."""
+
+    driver_id = fields.Uuid(required=False)
+    vehicle_id = fields.Uuid(required=False)
+    at = fields.Instant()
+    lat = Degrees(most=90)
+    lng = Degrees(most=180)
+    heading = fields.Integer(
+        min_value=0, max_value=359, required=False, allow_null=True, help_text="Degrees clockwise from north."
+    )
+    speed_mph = MilesPerHour(required=False, allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "driver_id" in attrs and "vehicle_id" in attrs:
+            raise ValidationError({"vehicleId": [ErrorDetail("must not be sent with driverId.", code="exclusive")]})
+        if "driver_id" not in attrs and "vehicle_id" not in attrs:
+            raise ValidationError({"driverId": [ErrorDetail("or vehicleId is required.", code="required")]})
+        return attrs
+
+
+class PositionsIn(In):
+    """Up to 500 positions."""
+
+    example = {
+        "positions": [
+            {
+                "driverId": UUID_EXAMPLE,
+                "at": "2026-11-20T13:52:00Z",
+                "lat": 41.8809,
+                "lng": -87.6338,
+                "heading": 270,
+                "speedMph": 27.5,
+            }
+        ]
+    }
+
+    positions = fields.List(child=PositionIn(), min_length=1, max_length=MAX_POSITIONS)
+
+
+class PositionErrorOut(OutShape):
+    """Why a position is refused, as in the error object."""
+
+    example = {
+        "code": "VALIDATION_ERROR",
+        "message": "There is no such driver.",
+        "details": [{"field": "positions[1].driverId", "code": "unknown", "message": "There is no such driver."}],
+    }
+
+    code = fields.Text()
+    message = fields.Text()
+    details = fields.Anything()
+
+
+class PositionResultOut(OutShape):
+    """Whether a position is stored; `error` is only in refused ones."""
+
+    may_lack_keys = True
+    example = {"index": 1, "status": REFUSED}
+
+    index = fields.Integer(help_text="Its place in the request, from 0.")
+    status = fields.Choice(choices=[STORED, REFUSED])
+    error = PositionErrorOut()
+
+
+class PositionsOut(OutShape):
+    """The result of each position, in the order of the request."""
+
+    def finished(self, declared: dict[str, Any]) -> dict[str, Any]:
+        return super().finished({**declared, "data": PositionResultOut(many=True)})  # `data` is a property of the class
 
 
 class DriverOut(Out):

@@ -14,7 +14,7 @@ from apps.fleet import queries
 from apps.fleet.api import serializers
 from apps.fleet.models import Activation, Driver, Employment, Shift, Vehicle, VehicleStatus, VehicleType
 from apps.fleet.rules.credentials import Subject
-from apps.fleet.services import credentials, drivers, shifts, vehicles
+from apps.fleet.services import credentials, drivers, positions, shifts, vehicles
 from apps.organizations.models import SubjectType
 from apps.organizations.queries import external_ids_of
 from lib.access import Phi
@@ -22,7 +22,7 @@ from lib.api import fields
 from lib.api.query import PageQuery
 from lib.api.unpaginated import unpaginated
 from lib.api.views import ApiViewSet
-from lib.errors import Code, NotFound
+from lib.errors import Code, DomainError, NotFound
 from lib.scopes import Scope
 
 
@@ -112,6 +112,37 @@ class DriverViewSet(AuditedReads, ApiViewSet):
         self._show([driver])
         # Duty, place and credentials change without the driver's version.
         return self.answer(driver, version=driver.version, settled=False, headers=headers)
+
+
+class PositionViewSet(ApiViewSet):
+    """Positions of drivers."""
+
+    scopes = {"positions": Scope.DRIVERS_LOCATE}
+    bodies = {"positions": serializers.PositionsIn}
+    answers = {"positions": serializers.PositionsOut}
+
+    def positions(self, request: Request) -> Response:
+        """Report where drivers are.
+
+        For telematics systems: up to 500 positions of drivers or vehicles; the newest one of each driver is stored.
+        A position of a vehicle belongs to the driver whose shift with the vehicle covers `at`, else to the driver of a
+        ride under way with the vehicle.  Each position is `stored` or `refused` by itself.  The `details` of a refusal
+        have one of these codes: `unknown` (there is no such driver or vehicle), `no_driver` (nobody has the vehicle at
+        that time), `in_future` (`at` is more than 120 seconds ahead; up to that, the time of receipt is stored),
+        `too_old` (a position of a vehicle is more than 24 hours old), `out_of_order` (a position that is at least as
+        recent is known).
+        """
+        reported = [positions.Position(**item) for item in self.body()["positions"]]
+        refusals = positions.store(positions=reported, by=self.principal, at=self.at)
+        return Response({"data": [_position_result(index, refusal) for index, refusal in enumerate(refusals)]})
+
+
+def _position_result(index: int, refusal: DomainError | None) -> dict[str, Any]:
+    if refusal is None:
+        return {"index": index, "status": serializers.STORED}
+    details = [detail.as_json() for detail in refusal.details]
+    error = {"code": refusal.code.name, "message": refusal.message, "details": details}
+    return {"index": index, "status": serializers.REFUSED, "error": error}
 
 
 class VehicleQuery(PageQuery):

@@ -189,6 +189,8 @@ class Driver(models.Model):
     last_lat = models.DecimalField(_("last lat"), max_digits=9, decimal_places=6, null=True, blank=True)
     last_lng = models.DecimalField(_("last lng"), max_digits=9, decimal_places=6, null=True, blank=True)
     last_located_at = models.DateTimeField(_("last located at"), null=True, blank=True)
+    last_heading = models.SmallIntegerField(_("last heading"), null=True, blank=True)  # degrees clockwise from north
+    last_speed_mph = models.DecimalField(_("last speed, mph"), max_digits=4, decimal_places=1, null=True, blank=True)
     version = models.PositiveIntegerField(_("version"), default=1)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
@@ -216,6 +218,8 @@ class Driver(models.Model):
                 condition=(Q(last_lat__isnull=True) & Q(last_lng__isnull=True) & Q(last_located_at__isnull=True))
                 | (Q(last_lat__isnull=False) & Q(last_lng__isnull=False) & Q(last_located_at__isnull=False)),
             ),
+            models.CheckConstraint(name="driver_heading_in_degrees", condition=Q(last_heading__range=(0, 359))),
+            models.CheckConstraint(name="driver_speed_not_negative", condition=Q(last_speed_mph__gte=0)),
         ]
         indexes = [models.Index(fields=["created_at", "id"], name="driver_list")]
 

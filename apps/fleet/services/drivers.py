@@ -134,10 +134,11 @@ def locked_driver(driver_id: UUID, by: Principal) -> Driver:
 def locate(*, driver_id: UUID, lat: Decimal, lng: Decimal, at: datetime) -> None:
     """Store the position of a driver's device unless a later one is known; no new version and no audit entry.
 
-    Runs in the caller's transaction, and has to take its last lock: rides are locked before drivers.  One query.
+    Heading and speed are cleared, because such reports do not contain them.  Runs in the caller's transaction, and has
+    to take its last lock: rides are locked before drivers.  One query.
     """
     located_before = Driver.objects.filter(pk=driver_id).exclude(last_located_at__gte=at)
-    located_before.update(last_lat=lat, last_lng=lng, last_located_at=at)
+    located_before.update(last_lat=lat, last_lng=lng, last_located_at=at, last_heading=None, last_speed_mph=None)
 
 
 def _with_unknown(excluded: Sequence[UUID], driver: Driver, by: Principal) -> Sequence[UUID]:

@@ -7,6 +7,7 @@ from typing import Final
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrPromise
 
+from apps.fleet.services.positions import CLOCK_TOLERANCE
 from apps.rides.models import Milestone, Ride, RideException
 from apps.rides.rules.distance import meters_between
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
@@ -16,7 +17,6 @@ from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
 from lib.messages import Message, lowered
 
-CLOCK_TOLERANCE = timedelta(minutes=2)  # how far the clock of a device may be ahead
 ENTERED_LATE = timedelta(
     days=1
 )  # a ride that has been driven may be booked a day later, with what happened before that
