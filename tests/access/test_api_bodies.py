@@ -1,10 +1,12 @@
 """Writes: an id of the other side in a body is handled like an id that does not exist, and nothing is stored."""
 
+import datetime as dt
 from typing import Any, Final
 
 import pytest
 from django.db import transaction
 
+from tests import factories
 from tests.access.operations import NAMED, OPERATIONS, Operation, body_for, caller_of, likened, state
 from tests.access.world import World, absent, reached
 
@@ -36,6 +38,7 @@ def _kind(path: tuple[str, ...]) -> str:
 KEPT_AS_GIVEN: Final = {"documentId"}
 # Operations that answer 200 with a refusal for each row that they do not find; tested in tests/fleet/test_positions.py.
 REFUSED_ONE_BY_ONE: Final = {"POST drivers/positions"}
+DAY: Final = dt.timedelta(days=1)
 # Rows of the operator, the same for every caller.
 SHARED: Final = {"payerId", "escalationPolicyId", "destinationId"}
 
@@ -44,12 +47,14 @@ def _body(operation: Operation, path: tuple[str, ...], value: str, world: World)
     """Return a valid body with the value inserted."""
     body = body_for(operation, world.own)
     record = body["rides"][0] if "rides" in path else body
+    if "pickupTime" in record:  # the example's day has passed
+        record["pickupTime"] = (factories.NOW + 20 * DAY).isoformat()
     if "rider" in path:
         record.pop("riderId")
         record["rider"] = record = {"firstName": "Nadia", "lastName": "Doe"}
     if "returnLeg" in path:
         record.pop("discharge")
-        record |= {"serviceType": "appointment", "returnLeg": {"pickupTime": "2026-11-20T19:00:00Z"}}
+        record |= {"serviceType": "appointment", "returnLeg": {"pickupTime": (factories.NOW + 20.5 * DAY).isoformat()}}
     if "savedPlaces" in path:
         record["savedPlaces"] = [{"name": "Work", "addressLine1": "1 N State St", "city": "Chicago", "state": "IL"}]
     return _with(body, path, value)
