@@ -15,6 +15,7 @@ TITLES: Final[Mapping[str, Promise]] = {
     "facility": _("Facilities"),
     "driver": _("Drivers"),
     "vehicle": _("Vehicles"),
+    "export": _("Exports"),
     "token": _("API tokens"),
     "webhook": _("Webhooks themselves"),
 }
