@@ -101,7 +101,7 @@ def test_plan_is_narrowed_to_a_provider_and_its_links_stay_there(desk: Client) -
 
 
 def test_plan_without_anybody_says_so(desk: Client) -> None:
-    assert "There is no driver yet" in text_of(desk.get(PLAN))
+    assert "No drivers yet" in text_of(desk.get(PLAN))
 
 
 def test_plan_omits_former_and_marks_inactive_drivers(desk: Client) -> None:
