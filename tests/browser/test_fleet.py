@@ -155,12 +155,12 @@ def test_c2_c3_c4_two_hundred_rows_are_sorted_and_saved(inspector_of: InspectorO
         page = context.new_page()
         page.goto(inspector.url + BOARD)
         assert page.locator("td.credential").count() == 200 * len(TYPES)
-        taken = []
-        for _ in range(3):
+        taken: list[float] = []
+        while len(taken) < 10 and min(taken, default=1) >= 0.8:  # other tests share the processor
             began = time.perf_counter()
             assert context.request.get(inspector.url + BOARD).ok
             taken.append(time.perf_counter() - began)
-        assert min(taken) < 1.6, f"{min(taken):.3f} s"
+        assert min(taken) < 0.8, f"{min(taken):.3f} s"
 
         page.get_by_label("Credentials", exact=True).select_option("within_7")
         with page.expect_navigation():

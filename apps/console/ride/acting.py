@@ -52,7 +52,7 @@ def is_done(form: Versioned, act: Act, *, ride_id: UUID, by: Principal) -> bool:
 
 
 def is_released(form: Versioned, *, ride_id: UUID, by: Principal) -> bool:
-    """Return whether a stale form asked for the release of a ride that is released by now."""
+    """Return whether a stale form requests the release of a ride that has been released since."""
     return form.is_stale and get_ride(ride_id, by).ready_at is not None
 
 

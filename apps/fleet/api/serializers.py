@@ -198,7 +198,7 @@ class MilesPerHour(fields.Number):
 
 
 class PositionIn(In):
-    """A position of a driver, or of a vehicle and with it of whoever drives it."""
+    """The position of a driver, or of a vehicle; the latter is stored for the driver of the vehicle."""
 
     driver_id = fields.Uuid(required=False)
     vehicle_id = fields.Uuid(required=False)

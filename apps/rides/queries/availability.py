@@ -21,7 +21,7 @@ class Availability:
 def availability(columns: Mapping[str, Any]) -> Availability:
     """Count for a ride by its columns.  Two queries.
 
-    Travel to the pickup, credentials and breaks do not count: those are for whoever assigns.
+    Travel to the pickup, credentials and breaks do not count: the dispatcher considers them when assigning.
     """
     starts_at = columns["pickup_at"]
     ends_at = timing.busy_until(starts_at, columns["estimated_minutes"])
