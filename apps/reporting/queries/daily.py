@@ -32,7 +32,7 @@ KPI_KEYS: Final = (
     "dischargeReadyToDepart",
 )
 # The measures that add up to each status.
-_STATUSES: Final[Mapping[str, tuple[str, ...]]] = {
+STATUSES: Final[Mapping[str, tuple[str, ...]]] = {
     **{status: (status,) for status in OPEN},
     "completed": ("completed",),
     "cancelled": ("not_booked", *CANCELLED),
@@ -73,9 +73,9 @@ def daily_summary(*, by: Principal, selection: Selection, at: datetime) -> Summa
     """
     progress = freshness.progress()
     kpis = [KPI_BY_KEY[key] for key in KPI_KEYS]
-    names = measures_of(kpis) | {name for measures in _STATUSES.values() for name in measures}
+    names = measures_of(kpis) | {name for measures in STATUSES.values() for name in measures}
     measures = sums(selection, names)[()]
-    statuses = {status: total(names, measures) for status, names in _STATUSES.items()}
+    statuses = {status: total(names, measures) for status, names in STATUSES.items()}
     return Summary(
         statuses=visible_counts(by, statuses),
         figures={key: visible_to_caller(by, figure) for key, figure in figures_of(kpis, measures).items()},
