@@ -1,4 +1,4 @@
-"""Phone numbers as people type them, converted to E.164 by Google's libphonenumber."""
+"""Phone numbers as people type and read them, converted to and from E.164 by Google's libphonenumber."""
 
 import phonenumbers
 from phonenumbers import NumberParseException, PhoneNumberFormat, ValidationResult
@@ -22,6 +22,26 @@ def e164(text: str, *, region: str) -> str | None:
     if number.extension or not possible:
         return None
     return phonenumbers.format_number(number, PhoneNumberFormat.E164)
+
+
+def readable(number: str, *, region: str) -> str:
+    """Return an E.164 number as people in `region` write it: `(312) 555-0140`, and `+44 20 7946 0958` for others.
+
+    Text that is no number is returned unchanged.
+    """
+    try:
+        parsed = phonenumbers.parse(number, None)
+    except NumberParseException:
+        return number
+    is_national = parsed.country_code == phonenumbers.country_code_for_region(region)
+    style = PhoneNumberFormat.NATIONAL if is_national else PhoneNumberFormat.INTERNATIONAL
+    return phonenumbers.format_number(parsed, style)
+
+
+def dial_uri(number: str, ext: str = "") -> str:
+    """Return the URI that dials an E.164 number and then its extension (RFC 3966)."""
+    digits = "".join(character for character in ext if character.isdigit())
+    return f"tel:{number};ext={digits}" if digits else f"tel:{number}"
 
 
 def example(region: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.phone_input import e164, example
+from lib.phone_input import dial_uri, e164, example, readable
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,25 @@ def test_e164_refuses_extensions(text: str) -> None:
 @pytest.mark.parametrize("region", ["US", "MX", "GB"])
 def test_example_is_a_number_of_its_region(region: str) -> None:
     assert e164(example(region), region=region) is not None
+
+
+@pytest.mark.parametrize(
+    ("number", "region", "expected"),
+    [
+        ("+13125550131", "US", "(312) 555-0131"),
+        ("+13125550131", "GB", "+1 312-555-0131"),
+        ("+442079460958", "US", "+44 20 7946 0958"),
+        ("4 West", "US", "4 West"),
+        ("", "US", ""),
+    ],
+)
+def test_readable_writes_numbers_as_the_region_does(number: str, region: str, expected: str) -> None:
+    assert readable(number, region=region) == expected
+
+
+@pytest.mark.parametrize(
+    ("ext", "expected"),
+    [("", "tel:+13125550131"), ("2725", "tel:+13125550131;ext=2725"), ("x 27", "tel:+13125550131;ext=27")],
+)
+def test_dial_uri_adds_the_digits_of_the_extension(ext: str, expected: str) -> None:
+    assert dial_uri("+13125550131", ext) == expected

@@ -306,7 +306,7 @@ def test_last_escalation_step_names_facility_contact() -> None:
     exceptions.resolve(exception_id=nobody.pk, code=ResolutionCode.REASSIGNED, by=system(), at=NOW)
     closed = text_of(desk.get(address))
 
-    assert "Call the facility Nurse station 4 West, Charge nurse +13125550140" in stands
+    assert "Call the facility Nurse station 4 West, Charge nurse (312) 555-0140" in stands
     assert "Somebody elsewhere" not in stands
     assert "Call the facility" not in other
     assert "Call the facility" not in closed

@@ -100,7 +100,7 @@ def test_dispatchers_see_all_of_a_ride() -> None:
         "Ring twice",
         "Pays late",
         "Wear a mask",
-        "+13125550111",
+        "(312) 555-0111",
     ):
         assert said in seen, said
 
