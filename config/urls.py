@@ -26,6 +26,7 @@ urlpatterns = [
     path("console/day/", include("apps.console.planner_day.urls")),
     path("console/recurring/", include("apps.console.recurring.urls")),
     path("console/fleet/", include("apps.console.fleet.urls")),
+    path("console/riders/", include("apps.console.riders.urls")),
     path("console/rides/", include("apps.console.ride.urls")),
     path("console/exceptions/", include("apps.console.exceptions.urls")),
     path("calendar/<str:secret>.ics", calendar_file, name="calendar_file"),

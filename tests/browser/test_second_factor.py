@@ -56,7 +56,7 @@ def test_u4_no_page_or_part_names_a_rider_before_second_factor(inspector_of: Ins
         f"/console/book/?rider={ride.rider_id}",
         "/console/inbox/",
         f"/admin/rides/ride/{ride.pk}/change/",
-        f"/admin/riders/rider/{ride.rider_id}/change/",
+        f"/console/riders/{ride.rider_id}/",
     )
     parts = ("/console/board/changes/", "/console/exceptions/list/", "/console/live/changes/", "/console/find/")
     stranger, seen, ends = inspector_of(None), [], set()

@@ -45,7 +45,7 @@ def test_l1_only_what_opens_is_offered(role: UserRole, ride: Ride) -> None:
     # Planners and fleet admins without a facility or provider: no row is in their data scope.
     alvarez = Driver.objects.get(last_name="Alvarez")
     drivers = [f"/console/fleet/drivers/{alvarez.pk}/"] if sees_drivers else []
-    named = [f"/admin/riders/rider/{ride.rider_id}/change/"] if sees_riders else []
+    named = [f"/console/riders/{ride.rider_id}/"] if sees_riders else []
     page = [f"/console/rides/{ride.pk}/"]
 
     assert _found(client, "ana") == [*drivers, *named]
@@ -77,7 +77,7 @@ def test_planner_finds_riders_and_rides_of_own_facilities_alone(client: Client, 
     known = Rider.objects.visible_to(factories.principal(facility_ids=frozenset({ride.facility_id})))
 
     assert own in known
-    assert set(_found(client, "ana")) == {f"/admin/riders/rider/{rider.pk}/change/" for rider in known}
+    assert set(_found(client, "ana")) == {f"/console/riders/{rider.pk}/" for rider in known}
     assert _found(client, "ord-77") == []
     assert _found(client, "ORD-77") == [f"/console/rides/{ride.pk}/"]
 

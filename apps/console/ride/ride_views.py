@@ -208,4 +208,4 @@ def _changes(ride: Ride, seen_version: int, own: ride_panel.OwnReasons) -> list[
 
 
 def _rider_url(ride: Ride, by: Principal) -> str:
-    return reverse("admin:riders_rider_change", args=[ride.rider_id]) if rider_labels.may_name(by) else ""
+    return reverse("rider_page", args=[ride.rider_id]) if rider_labels.may_name(by) else ""

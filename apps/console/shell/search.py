@@ -89,7 +89,7 @@ def _riders(text: str, by: Principal) -> list[SearchResult]:
     return [
         SearchResult(
             _("Rider"),
-            reverse("admin:riders_rider_change", args=[option.record.rider.pk]),
+            reverse("rider_page", args=[option.record.rider.pk]),
             rider_name(option.record.rider, by),
             option.facts,
             "" if option.record.rider.status == "active" else option.record.rider.get_status_display(),

@@ -1,5 +1,6 @@
 """Hold and resume a standing order."""
 
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -58,6 +59,34 @@ def hold(
         order_state.record(order, "standing_order.held", data=data, action="standing_orders.hold", by=by, at=at)
         _close_reviews(order, by=by, at=at)
     return OrderResult(order, order_state.reconcile(order, relevant_dates=(), by=by, at=at))
+
+
+@transaction.atomic
+def hold_all(
+    *,
+    versions: Mapping[UUID, int],
+    from_date: date,
+    until: date | None,
+    reason: str,
+    by: Principal,
+    at: datetime,
+) -> list[OrderResult]:
+    """Hold several orders, given with the versions that were shown: all of them or none, in the order of their ids.
+
+    Raises: see `hold`.
+    """
+    return [
+        hold(
+            order_id=order_id,
+            from_date=from_date,
+            until=until,
+            reason=reason,
+            expected_version=versions[order_id],
+            by=by,
+            at=at,
+        )
+        for order_id in sorted(versions)  # locks in the same order as any other request
+    ]
 
 
 @transaction.atomic

@@ -1,0 +1,77 @@
+"""Rider's page in a real browser, and the way to it by keyboard when a rider calls."""
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from apps.accounts.models import User
+from apps.accounts.rules.roles import UserRole
+from apps.riders.models import Rider
+from apps.rides.models import Ride
+from tests import factories
+from tests.browser.harness import Inspector
+
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+InspectorOf = Callable[[User | None], Inspector]
+
+
+def _ride() -> Ride:
+    """Create a rider with something in every section of the page; return the next ride."""
+    home = factories.stop(name="", addressLine1="1418 N Wood St", unit="2B", instructions="Side gate")
+    rider: Rider = factories.RiderFactory.create(
+        first_name="Ernest",
+        last_name="Kettleworth",
+        date_of_birth=dt.date(1945, 4, 27),
+        phones=[
+            {"number": "+13125550131", "ext": "2725", "kind": "work"},
+            {"number": "+13125550130", "ext": "", "kind": "mobile"},
+        ],
+        home_address=home,
+        emergency_contact={"name": "Emil Kettleworth", "phone": "+13125550133", "relation": "brother"},
+        excluded_driver_ids=[factories.DriverFactory.create(last_name="Never").pk],
+        status="on_hold",
+        status_reason="Away",
+    )
+    factories.AccommodationProfileFactory.create(
+        rider=rider, mobility="wheelchair", oxygen_uses=True, home_steps=12, driver_notes="Knock loudly."
+    )
+    now = timezone.now()
+    hours = (3, 27, 51, -20 * 24)
+    soon, *_others, past = (
+        factories.RideFactory.create(rider=rider, pickup_at=now + dt.timedelta(hours=count)) for count in hours
+    )
+    factories.put_driver_on(soon)
+    Ride.objects.filter(pk=past.pk).update(status="completed", missing_documents=["pickup_signature"])
+    return soon
+
+
+def test_pages_of_a_rider_are_sound(inspector_of: InspectorOf) -> None:
+    ride = _ride()
+    inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+    found = inspector.inspect(f"/console/riders/{ride.rider_id}/", name="rider-page")
+    found += inspector.inspect(f"/console/riders/{ride.rider_id}/edit/", name="rider-edit")
+    found += inspector.inspect(f"/console/riders/{ride.rider_id}/needs/", name="rider-needs")
+    found += inspector.inspect(f"/console/riders/{ride.rider_id}/stay/", name="rider-stay")
+
+    assert found == [], "\n".join(found)
+
+
+def test_caller_is_found_and_next_ride_opened_by_keyboard(inspector_of: InspectorOf) -> None:
+    ride = _ride()
+    inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(f"{inspector.url}/console/home/")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("kettl")
+        expect(page.locator("#palette [role=option][aria-selected=true]")).to_contain_text("Kettleworth, Ernest")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/console/riders/{ride.rider_id}/")
+        expect(page.locator(".next-link")).to_be_focused()
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/console/rides/{ride.pk}/")
