@@ -44,7 +44,11 @@ def _ride() -> Ride:
         factories.RideFactory.create(rider=rider, pickup_at=now + dt.timedelta(hours=count)) for count in hours
     )
     factories.put_driver_on(soon)
-    Ride.objects.filter(pk=past.pk).update(status="completed", missing_documents=["pickup_signature"])
+    factories.put_driver_on(past)
+    delivered = {"status": "completed", "status_before_end": "in_progress", "boarded_at": past.pickup_at}
+    Ride.objects.filter(pk=past.pk).update(
+        **delivered, dropped_off_at=past.pickup_at, missing_documents=["pickup_signature"]
+    )
     return soon
 
 
