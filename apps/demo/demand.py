@@ -13,6 +13,8 @@ from apps.demo.places import DemoPlace, Places, phone
 from apps.organizations import service_levels
 from apps.riders.rules.accommodation import Spaces
 from apps.rides.rules import timing
+from lib.travel.places import Place
+from lib.travel.times import drive_between
 
 # Round-trip appointments, one-way appointments, discharges, transfers, admissions; on weekdays, Saturday, Sunday.
 _COUNTS: Final = ((56, 22, 24, 8, 5), (56, 16, 18, 6, 4), (36, 14, 16, 6, 4))
@@ -68,7 +70,8 @@ def finish(dice: Dice, leg: DemoLeg) -> None:
     moment = dt.datetime.fromtimestamp(leg.pickup_at, dt.UTC)
     arrive_by = leg.appointment_at and dt.datetime.fromtimestamp(leg.appointment_at - 15 * MINUTE, dt.UTC)
     origin, destination = leg.origin.spot, leg.destination.spot
-    leg.estimate = timing.estimated_drive((origin.lat, origin.lng), (destination.lat, destination.lng))
+    places = Place(origin.lat, origin.lng), Place(destination.lat, destination.lng)
+    leg.estimate = drive_between(*places, depart_at=moment)
     window = timing.pickup_window(
         moment,
         service_levels.DEFAULTS,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.demo.dice import Dice, local
-from apps.rides.rules.timing import ROAD_FACTOR
+from lib.travel.times import ROAD_FACTOR
 
 # Name, postal code, city, latitude and longitude of the approximate center.
 NEIGHBOURHOODS: Final = (

@@ -9,7 +9,7 @@ from apps.demo.geography import Spot
 from apps.demo.people import Person
 from apps.demo.places import DemoPlace
 from apps.riders.rules.accommodation import Spaces
-from apps.rides.rules.timing import Drive
+from lib.travel.times import Drive
 
 
 @dataclass(slots=True)

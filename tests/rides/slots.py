@@ -4,7 +4,7 @@ import datetime as dt
 from uuid import uuid4
 
 from apps.rides.rules.facts import RideSlot, Span
-from apps.rides.rules.travel import Place
+from lib.travel.places import Place
 from tests.factories import NOW
 
 MINUTE = dt.timedelta(minutes=1)

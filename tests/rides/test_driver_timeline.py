@@ -18,7 +18,7 @@ from apps.rides.rules.driver_timeline import (
     predict,
 )
 from apps.rides.rules.facts import RideSlot, Span
-from apps.rides.rules.travel import Place
+from lib.travel.places import Place
 from tests.factories import NOW
 from tests.rides.slots import HERE, MINUTE, THERE, slot
 from tests.tiers import sized

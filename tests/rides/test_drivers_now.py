@@ -13,7 +13,7 @@ from apps.rides.models import Ride
 from apps.rides.queries.driver_timelines import driver_timelines, predicted_arrivals_of
 from apps.rides.rules.driver_timeline import UNKNOWN_LOCATION, Location, LocationSource
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.rules.travel import Place
+from lib.travel.places import Place
 from tests import factories
 from tests.factories import NOW
 

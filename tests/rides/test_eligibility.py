@@ -19,7 +19,8 @@ from apps.rides.rules.facts import (
     Span,
     VehicleFacts,
 )
-from apps.rides.rules.travel import Place, drive_minutes, road_miles
+from lib.travel.places import Place
+from lib.travel.times import GreatCircleTimes
 
 PROVIDER, OTHER_PROVIDER, RIDER, RIDE, DRIVER, VEHICLE = (uuid.UUID(int=number) for number in range(1, 7))
 AT = dt.datetime(2026, 11, 20, 20, 0, tzinfo=dt.UTC)
@@ -296,7 +297,7 @@ def test_attendant_has_to_be_fit_for_it(given: dict[str, Any], found: list[str])
 
 
 OTHER_RIDE = uuid.UUID(int=99)
-NEEDED = drive_minutes(OHARE, LOOP) or 0.0
+NEEDED = GreatCircleTimes().between(OHARE, LOOP, None).seconds / 60
 
 
 @pytest.mark.parametrize(
@@ -441,9 +442,3 @@ def test_everything_is_told_at_once_hard_ones_first() -> None:
         "PREFERENCE_UNMET",
     ]
     assert [one.kind for one in found] == [ViolationKind.HARD] * 10 + [ViolationKind.SOFT] * 2
-
-
-def test_road_is_longer_than_the_crows_way() -> None:
-    # Great-circle distance between the two: 15.5 mi.
-    assert road_miles(LOOP, OHARE) == pytest.approx(15.5 * 1.3, abs=0.2)
-    assert drive_minutes(LOOP, None) is None

@@ -18,7 +18,7 @@ from apps.rides.rules.facts import (
     Span,
     VehicleFacts,
 )
-from apps.rides.rules.travel import Place
+from lib.travel.places import Place
 
 AT = dt.datetime(2026, 11, 20, 20, 0, tzinfo=dt.UTC)
 TODAY = AT.date()

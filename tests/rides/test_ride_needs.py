@@ -7,7 +7,7 @@ import pytest
 
 from apps.rides.queries.ride_needs import needs_of, slot_of
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.rules.travel import Place
+from lib.travel.places import Place
 from tests import factories
 from tests.rides.rides_in import BOARDED, ride_in
 

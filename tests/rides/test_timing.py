@@ -145,16 +145,6 @@ def test_priority_follows_the_service(service_type: str, priority: str) -> None:
     assert timing.default_priority(service_type) == priority
 
 
-def test_drive_is_unknown_without_both_coordinates() -> None:
-    assert timing.estimated_drive((41.88, -87.63), (None, None)) is None
-
-
-def test_drive_from_the_loop_to_evanston_is_about_half_an_hour() -> None:
-    drive = timing.estimated_drive((41.8809, -87.6338), (42.0451, -87.6877))
-
-    assert drive == timing.Drive(miles=15.18, minutes=38)
-
-
 @given(day=days, clock=wall_times, zone=zones)
 def test_local_instant_keeps_the_wall_time_or_moves_it_forward(day: dt.date, clock: dt.time, zone: str) -> None:
     wall = local_instant(day, clock, zone=zone).astimezone(ZoneInfo(zone)).replace(tzinfo=None)

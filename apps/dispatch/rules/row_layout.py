@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from apps.rides.rules.facts import RideSlot, Span
-from apps.rides.rules.travel import drive_minutes
+from lib.travel.times import drive_between
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,13 @@ def segments(legs: Sequence[RideSlot]) -> list[Segment]:
     """
     drives = []
     for before, after in pairwise(legs):
-        needed = drive_minutes(before.dropoff, after.pickup)
+        drive = drive_between(before.dropoff, after.pickup, depart_at=before.span.ends_at)
         gap = after.span.starts_at - before.span.ends_at
-        if not needed or gap <= dt.timedelta(0):
+        if drive is None or not drive.seconds or gap <= dt.timedelta(0):
             continue
-        drive = dt.timedelta(minutes=needed)
-        drives.append(Segment(Span(after.span.starts_at - min(drive, gap), after.span.starts_at), tight=drive > gap))
+        drives.append(
+            Segment(
+                Span(after.span.starts_at - min(drive.duration, gap), after.span.starts_at), tight=drive.duration > gap
+            )
+        )
     return drives

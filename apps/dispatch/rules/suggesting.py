@@ -20,8 +20,8 @@ from apps.rides.rules.facts import (
     VehicleFacts,
 )
 from apps.rides.rules.ranking import Score, approach, score
-from apps.rides.rules.travel import Place
 from lib.messages import Text
+from lib.travel.places import Place
 
 # Rules that do not depend on the driver's other rides: checked once per driver, vehicle and day, not for every ride.
 _OF_THE_DAY: Final = (

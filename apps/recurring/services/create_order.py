@@ -25,11 +25,13 @@ from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.riders.models import Rider
 from apps.riders.rules import accommodation
 from apps.rides.queries import bookings
+from apps.rides.queries.ride_needs import place_of
 from apps.rides.rules import booking_rules, timing
 from apps.rides.services import booking, legs
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, FieldRefused, InvalidInput, NotFound
 from lib.ids import uuid7
+from lib.travel.times import drive_between
 
 SEARCH_AHEAD: Final = timedelta(days=366)
 # Stops of terms, and their names in the API.
@@ -223,9 +225,7 @@ def lead_minutes(facility: Facility, terms: Terms, mobility: str) -> int:
     Raises:
         InvalidInput: the drive is not known and there is no pickup time, or the drive is too long.
     """
-    drive = timing.estimated_drive(
-        (terms.pickup["lat"], terms.pickup["lng"]), (terms.dropoff["lat"], terms.dropoff["lng"])
-    )
+    drive = drive_between(place_of(terms.pickup), place_of(terms.dropoff), depart_at=None)
     if drive is None:
         if terms.pickup_time is None:
             message = _("%(field)s is required: without coordinates, the drive time cannot be estimated.")

@@ -15,8 +15,8 @@ from apps.organizations.models import Entrance, Facility, Payer
 from apps.riders.models import AccommodationProfile, Rider
 from apps.rides.models import Ride
 from apps.rides.rules import timing
-from apps.rides.rules.distance import METERS_PER_MILE, meters_between
 from lib.access import Principal
+from lib.travel.places import METERS_PER_MILE, meters_between
 
 LONGEST_RIDE: Final = timedelta(hours=6)  # rides that started earlier are over
 

@@ -16,10 +16,10 @@ from apps.rides.queries.ride_needs import needs_of
 from apps.rides.rules.eligibility import Violation, ViolationCode, ViolationKind, violations
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.ranking import approach, score
-from apps.rides.rules.travel import Place
 from lib.access import Principal
 from lib.errors import NotFound
 from lib.messages import Text
+from lib.travel.places import Place
 
 # Drivers checked for one ride; larger operators filter by provider.
 MOST_DRIVERS: Final = 500
@@ -95,7 +95,7 @@ def candidates(*, ride_id: UUID, by: Principal, at: datetime, provider_id: UUID 
                 vehicle_id=vehicle_id,
                 vehicle_unit=facts.units.get(vehicle_id, "") if vehicle_id is not None else "",
                 free_minutes=route.free_minutes,
-                miles=None if route.miles is None else round(route.miles, 1),
+                miles=None if route.drive is None else round(route.drive.miles, 1),
                 shared_rides=shared_count,
                 preferred=driver.pk in needs.preferred_driver_ids,
                 cost_minutes=ranking.cost_minutes,

@@ -23,7 +23,7 @@ from apps.rides.rules.driver_timeline import (
 )
 from apps.rides.rules.facts import Span
 from apps.rides.rules.lifecycle import WITH_DRIVER, RideStatus
-from apps.rides.rules.travel import Place
+from lib.travel.places import Place
 
 # Rides that should have begun earlier were never closed and are ignored; stops before that say nothing about today.
 _PAST: Final = dt.timedelta(hours=24)

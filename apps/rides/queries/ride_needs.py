@@ -12,7 +12,9 @@ from apps.rides.rules.facts import (
     Span,
 )
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.rules.travel import MINUTES_WHEN_UNKNOWN, Place, drive_minutes
+from apps.rides.rules.timing import MINUTES_WHEN_UNKNOWN
+from lib.travel.places import Place, place_at
+from lib.travel.times import drive_between
 
 # Oxygen tanks have to be fastened; a concentrator stands on the floor.
 NEEDS_NO_MOUNT: Final = "concentrator"
@@ -102,13 +104,13 @@ def expected_dropoff_at(ride: Ride) -> datetime | None:
 
 
 def place_of(stop: Mapping[str, Any]) -> Place | None:
-    lat, lng = stop.get("lat"), stop.get("lng")
-    return None if lat is None or lng is None else Place(float(lat), float(lng))
+    return place_at(stop.get("lat"), stop.get("lng"))
 
 
 def _rescue(ride: Ride, at: datetime, place: Place) -> RideSlot:
     dropoff = place_of(ride.dropoff)
-    onward = drive_minutes(place, dropoff) or MINUTES_WHEN_UNKNOWN
+    drive = drive_between(place, dropoff, depart_at=at)
+    onward = MINUTES_WHEN_UNKNOWN if drive is None or not drive.seconds else drive.seconds / 60
     # A transfer is not at a stop, so that it takes the rider's own boarding minutes.
     load, unload = _minutes_of_rider(ride, "loadMinutes"), _unloading(ride)
     return RideSlot(
@@ -129,8 +131,8 @@ def _minutes(ride: Ride) -> float:
 def _drive(ride: Ride) -> float:
     if ride.estimated_minutes is not None:
         return ride.estimated_minutes
-    estimate = drive_minutes(place_of(ride.pickup), place_of(ride.dropoff))
-    return MINUTES_WHEN_UNKNOWN if estimate is None else estimate
+    drive = drive_between(place_of(ride.pickup), place_of(ride.dropoff), depart_at=ride.pickup_at)
+    return MINUTES_WHEN_UNKNOWN if drive is None else drive.seconds / 60
 
 
 def loading_minutes(ride: Ride) -> int:

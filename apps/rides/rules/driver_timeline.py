@@ -26,7 +26,8 @@ from typing import Final
 from uuid import UUID
 
 from apps.rides.rules.facts import RideSlot, Span
-from apps.rides.rules.travel import Place, drive_minutes
+from lib.travel.places import Place
+from lib.travel.times import drive_between
 
 _MINUTE: Final = dt.timedelta(minutes=1)
 # A reported position counts for so long; a vehicle in town is elsewhere after that.
@@ -323,9 +324,10 @@ class _Walk:
 
     def _drive(self, place: Place | None) -> dt.timedelta:
         """Drive to a place.  Without coordinates the drive takes no time, so that only what is known delays a ride."""
-        minutes = drive_minutes(self.place, place) or 0.0
-        self.drive_minutes += minutes
-        return minutes * _MINUTE
+        drive = drive_between(self.place, place, depart_at=self.now)
+        duration = dt.timedelta(0) if drive is None else drive.duration
+        self.drive_minutes += duration / _MINUTE
+        return duration
 
 
 def _predicted(ride: RemainingRide, walk: _Walk) -> PredictedRide:

@@ -18,9 +18,9 @@ from apps.rides.rules.facts import (
     Span,
     VehicleFacts,
 )
-from apps.rides.rules.travel import drive_minutes
 from lib.messages import Message, Template, all_of
 from lib.messages import gettext_lazy as _
+from lib.travel.times import drive_between
 
 # Steps a rider who does not walk unaided can be helped over by one person.
 STEPS_FOR_ONE_PERSON: Final = 3
@@ -323,16 +323,19 @@ def _clash(this_ride: RideSlot, other_ride: RideSlot, person: Template) -> Templ
     first, second = (
         (this_ride, other_ride) if this_ride.span.starts_at < other_ride.span.starts_at else (other_ride, this_ride)
     )
-    needed = drive_minutes(first.dropoff, second.pickup)
-    if needed is None:
-        return None
-    spare = (second.latest_pickup_at - first.span.ends_at).total_seconds() / 60
-    if needed <= spare:
+    drive = drive_between(first.dropoff, second.pickup, depart_at=first.span.ends_at)
+    spare = second.latest_pickup_at - first.span.ends_at
+    if drive is None or drive.duration <= spare:
         return None
     leg_label = _("from the ride before") if first is other_ride else _("to the ride after")
     return Message(
         _("%(person)s needs %(needed)s min %(where)s and has %(spare)s."),
-        {"person": person, "needed": f"{needed:.0f}", "where": leg_label, "spare": f"{spare:.0f}"},
+        {
+            "person": person,
+            "needed": f"{drive.seconds / 60:.0f}",
+            "where": leg_label,
+            "spare": f"{spare.total_seconds() / 60:.0f}",
+        },
     )
 
 
@@ -341,13 +344,18 @@ def _can_share(this_ride: RideSlot, other_ride: RideSlot) -> bool:
     first, second = (
         (this_ride, other_ride) if this_ride.span.starts_at <= other_ride.span.starts_at else (other_ride, this_ride)
     )
-    between = drive_minutes(first.pickup, second.pickup)
-    direct_1 = drive_minutes(first.pickup, first.dropoff)
-    direct_2 = drive_minutes(second.pickup, second.dropoff)
-    onward_1 = drive_minutes(second.pickup, first.dropoff)
-    apart = drive_minutes(first.dropoff, second.dropoff)
-    if between is None or direct_1 is None or direct_2 is None or onward_1 is None or apart is None:
+    legs = (
+        (first.pickup, second.pickup),
+        (first.pickup, first.dropoff),
+        (second.pickup, second.dropoff),
+        (second.pickup, first.dropoff),
+        (first.dropoff, second.dropoff),
+    )
+    drives = [drive_between(start, end, depart_at=first.span.starts_at) for start, end in legs]
+    minutes = [drive.seconds / 60 for drive in drives if drive is not None]
+    if len(minutes) < len(legs):
         return True
+    between, direct_1, direct_2, onward_1, apart = minutes
     to_second = between + second.load_minutes
     orders = (
         (to_second + onward_1, onward_1 + first.unload_minutes + apart),

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from apps.rides.rules.exception_types import SEVERITY_RANK, ExceptionSeverity, ExceptionType
 from apps.rides.rules.lifecycle import OPEN, RideStatus
 from apps.rides.rules.timeliness import AWAITING_VEHICLE
-from apps.rides.rules.travel import MINUTES_WHEN_UNKNOWN
+from apps.rides.rules.timing import MINUTES_WHEN_UNKNOWN
 
 MINUTE: Final = timedelta(minutes=1)
 # An instant has passed from the next microsecond on, the resolution of PostgreSQL.

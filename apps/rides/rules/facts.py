@@ -8,7 +8,7 @@ from datetime import date, datetime
 from uuid import UUID
 
 from apps.fleet.rules.credentials import CredentialFacts
-from apps.rides.rules.travel import Place
+from lib.travel.places import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from typing import Final
 
 from apps.rides.rules.eligibility import Violation, ViolationKind
 from apps.rides.rules.facts import DriverFacts, RideNeeds, VehicleFacts
-from apps.rides.rules.timing import AVERAGE_MPH
-from apps.rides.rules.travel import Place, road_miles
 from lib.messages import Message, Text, listed, ngettext_lazy
 from lib.messages import gettext_lazy as _
+from lib.travel.places import Place
+from lib.travel.times import Drive, drive_between
 
 # Everything is weighed in minutes of empty driving, the one thing every dispatcher can judge.
 MINUTES_IF_UNLOCATED: Final = 30.0  # the position of the driver is unknown: as if across town
@@ -34,7 +34,7 @@ class Approach:
     """How a driver would get to the pickup: free minutes before (None: free all day), and from where."""
 
     free_minutes: int | None
-    miles: float | None
+    drive: Drive | None
     from_what: Text  # "the previous drop-off", "the last location", "the home base" or ""
 
 
@@ -60,7 +60,7 @@ def approach(needs: RideNeeds, driver: DriverFacts, *, last_seen: Place | None, 
     pickup = needs.slot.pickup
     for origin, from_what in origins:
         if origin is not None and pickup is not None:
-            return Approach(free, road_miles(origin, pickup), from_what)
+            return Approach(free, drive_between(origin, pickup, depart_at=begins_at), from_what)
     return Approach(free, None, "")
 
 
@@ -82,7 +82,7 @@ def score(
     """Score a candidate.  `shared_rides` counts the completed rides of this driver with this rider."""
     preferred = driver.id in needs.preferred_driver_ids
     too_much = overkill(needs, vehicle) if vehicle is not None else 0
-    cost = MINUTES_IF_UNLOCATED if route.miles is None else route.miles / AVERAGE_MPH * 60
+    cost = MINUTES_IF_UNLOCATED if route.drive is None else route.drive.seconds / 60
     if route.free_minutes is not None:
         cost += max(0.0, TIGHT_MINUTES - route.free_minutes)
     cost += too_much * MINUTES_PER_STEP_OF_OVERKILL
@@ -102,11 +102,13 @@ def _in_words(
         words.append(Message(_("free %(minutes)s min before pickup"), {"minutes": route.free_minutes}))
     else:
         words.append(_("on another ride at pickup"))
-    if route.miles is None:
+    if route.drive is None:
         words.append(_("location not known"))
     else:
         words.append(
-            Message(_("%(miles)s mi away from %(place)s"), {"miles": f"{route.miles:.1f}", "place": route.from_what})
+            Message(
+                _("%(miles)s mi away from %(place)s"), {"miles": f"{route.drive.miles:.1f}", "place": route.from_what}
+            )
         )
     if shared_rides:
         template = ngettext_lazy("drove this rider %(count)s time", "drove this rider %(count)s times", "count")

@@ -12,7 +12,6 @@ from typing import Final, Protocol
 from zoneinfo import ZoneInfo
 
 from apps.organizations.rules import opening_hours
-from apps.rides.rules.distance import METERS_PER_MILE, meters_between
 
 WILL_CALL_EXPIRES: Final = time(23, 59)  # local, as Uber Health does; not a placeholder of a pickup time
 CONFIRM_WITHIN: Final = timedelta(minutes=30)  # in working hours; policy default
@@ -21,8 +20,8 @@ POST_TREATMENT_MINUTES: Final = 30
 VISIT_MINUTES: Final = 60  # of any other visit; policy default
 LEAD_STEP: Final = 5  # minutes: pickup times are rounded to five minutes for people
 SHORTEST_RIDE: Final = timedelta(minutes=30)  # at least, if the length is unknown
-ROAD_FACTOR: Final = 1.3  # road miles per straight mile in US metro areas; assumption
-AVERAGE_MPH: Final = 24.0  # in town, including stops; assumption
+# Minutes of a drive whose ends have no coordinates: a usual ride across town, so that it still fills the calendar.
+MINUTES_WHEN_UNKNOWN: Final = 30
 
 PRIORITY_OF_SERVICE: Final[Mapping[str, str]] = {"dialysis": "life_sustaining", "hospital_discharge": "time_critical"}
 
@@ -170,22 +169,3 @@ def end_of_treatment(
 def busy_until(pickup_at: datetime, drive_minutes: int | None) -> datetime:
     """Estimate when a ride ends, to detect overlapping rides of the same rider."""
     return pickup_at + max(SHORTEST_RIDE, timedelta(minutes=drive_minutes or 0))
-
-
-@dataclass(frozen=True, slots=True)
-class Drive:
-    """An estimated drive: road miles to two decimals, whole minutes."""
-
-    miles: float
-    minutes: int
-
-
-def estimated_drive(
-    origin: tuple[float | None, float | None], destination: tuple[float | None, float | None]
-) -> Drive | None:
-    """Estimate the drive between two (lat, lng) pairs from the great-circle distance; None if one is unknown."""
-    (lat, lng), (other_lat, other_lng) = origin, destination
-    if lat is None or lng is None or other_lat is None or other_lng is None:
-        return None
-    miles = meters_between(lat, lng, other_lat, other_lng) / METERS_PER_MILE * ROAD_FACTOR
-    return Drive(miles=round(miles, 2), minutes=math.ceil(miles / AVERAGE_MPH * 60))

@@ -22,7 +22,6 @@ from apps.rides.rules.lifecycle import Action, Guard, ReasonList, RideStatus
 from apps.rides.rules.reasons import AT_DOOR_UNASSIGN_REASONS
 from apps.rides.rules.status_report import Place as ReportedPlace
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.rules.travel import Place
 from apps.rides.services import exceptions, milestones
 from apps.rides.services.eligibility_checks import Crew, Override, judge, locked_crew, require_fit
 from apps.rides.services.guards import require
@@ -31,6 +30,7 @@ from apps.rides.services.status import InvalidTransition, Note, locked, move, re
 from lib.access import Principal
 from lib.errors import Detail, FieldRefused, InvalidInput
 from lib.messages import FieldName
+from lib.travel.places import Place
 
 LATE_RELEASE_WITHIN = timedelta(hours=4)  # before pickup; opens driver_released_late
 OFFER_VALID_FOR = timedelta(minutes=15)  # the first step of the escalation ladder

@@ -19,6 +19,7 @@ from apps.riders.rules import accommodation, rider_status
 from apps.rides.models import Ride, Trip
 from apps.rides.models.ride import ONE_REFERENCE, LegType
 from apps.rides.queries import bookings
+from apps.rides.queries.ride_needs import place_of
 from apps.rides.rules import booking_rules, timing
 from apps.rides.rules.booking_rules import Question
 from apps.rides.rules.draft import ReturnLeg, RideDraft, Shape
@@ -31,6 +32,8 @@ from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.messages import FieldName, Message
 from lib.scopes import Scope
+from lib.travel.places import Place
+from lib.travel.times import drive_between
 
 
 class RiderNotBookable(DomainError):
@@ -524,14 +527,14 @@ def pickup_for(
     """
     named = {UUID(str(stop["facilityId"])) for stop in (pickup, dropoff) if stop.get("facilityId")}
     facilities = bookings.facilities(named | ({facility_id} if facility_id else set()), by)
-    ends: list[tuple[float | None, float | None]] = []
+    ends: list[Place | None] = []
     place = None
     for path, stop_data in (("pickup", pickup), ("dropoff", dropoff)):
         stop, place = legs.resolved_stop(
             {**stop_data, "entranceId": None}, path=path, facilities=facilities, entrances={}
         )
-        ends.append((stop["lat"], stop["lng"]))
-    drive = timing.estimated_drive(*ends)
+        ends.append(place_of(stop))
+    drive = drive_between(*ends, depart_at=appointment_at)
     if drive is None:
         return None
     levels = service_levels(place or (facilities.get(facility_id) if facility_id else None))

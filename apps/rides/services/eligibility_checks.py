@@ -17,11 +17,11 @@ from apps.rides.queries.conflicts import hide_rides, rides_out_of_reach
 from apps.rides.queries.ride_needs import needs_of
 from apps.rides.rules.eligibility import Violation, ViolationCode, ViolationKind, violations
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
-from apps.rides.rules.travel import Place
 from apps.rides.services import exceptions
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.scopes import Scope
+from lib.travel.places import Place
 
 
 @dataclass(frozen=True, slots=True)

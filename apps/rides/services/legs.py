@@ -19,11 +19,13 @@ from apps.riders.models import AccommodationProfile
 from apps.riders.rules import accommodation
 from apps.rides.models import Ride
 from apps.rides.queries import bookings
+from apps.rides.queries.ride_needs import place_of
 from apps.rides.rules import booking_rules, timing
 from apps.rides.rules.draft import RideDraft
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
 from lib.errors import Code, Detail, FieldRefused, InvalidInput
+from lib.travel.times import drive_between
 
 KEY_INFO = "keyInfo"  # of discharge.homeAccess: where the key is, encrypted like a door code
 
@@ -170,9 +172,7 @@ def columns(leg: Leg, *, not_before: datetime | None = None) -> dict[str, Any]:
 def lasting_columns(leg: Leg) -> dict[str, Any]:
     """Compute the columns that do not depend on the day."""
     draft = leg.draft
-    drive = timing.estimated_drive(
-        (draft.pickup["lat"], draft.pickup["lng"]), (draft.dropoff["lat"], draft.dropoff["lng"])
-    )
+    drive = drive_between(place_of(draft.pickup), place_of(draft.dropoff), depart_at=None)
     places = accommodation.spaces(leg.needs["mobility"], draft.companions)
     return {
         "leg_type": leg.leg_type,

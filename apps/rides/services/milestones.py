@@ -9,13 +9,13 @@ from django_stubs_ext import StrPromise
 
 from apps.fleet.services.positions import CLOCK_TOLERANCE
 from apps.rides.models import Milestone, Ride, RideException
-from apps.rides.rules.distance import meters_between
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.status_report import MilestoneReport
 from apps.rides.services import exceptions
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
 from lib.messages import Message, lowered
+from lib.travel.places import meters_between
 
 ENTERED_LATE = timedelta(
     days=1

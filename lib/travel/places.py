@@ -1,9 +1,23 @@
-"""Distances on the globe."""
+"""Places and distances on the globe."""
 
+from dataclasses import dataclass
 from math import asin, cos, radians, sin, sqrt
 
 EARTH_RADIUS_METERS = 6_371_008.8  # mean radius (IUGG)
 METERS_PER_MILE = 1_609.344
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A point in WGS84 degrees."""
+
+    lat: float
+    lng: float
+
+
+def place_at(lat: float | None, lng: float | None) -> Place | None:
+    """Return the place at these degrees; None if one of them is not known."""
+    return None if lat is None or lng is None else Place(float(lat), float(lng))
 
 
 def meters_between(lat: float, lng: float, other_lat: float, other_lng: float) -> float:
