@@ -12,7 +12,11 @@ from typing import Final, Protocol
 from lib.travel.places import METERS_PER_MILE, Place, meters_between
 
 ROAD_FACTOR: Final = 1.3  # road miles per straight mile in US metro areas; assumption
-AVERAGE_MPH: Final = 24.0  # in town, including stops; assumption
+_KM_PER_HOUR: Final = 50.0  # on the road between the first and the last blocks; assumption
+# Starting, stopping and side streets: up to five minutes, which short drives do not reach.  The curve is concave, so
+# that a detour is never estimated faster than the direct way.
+_STOP_AND_GO_MINUTES: Final = 5.0
+_STOP_AND_GO_KM: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,9 @@ class GreatCircleTimes:
 
     def between(self, start: Place, end: Place, _depart_at: datetime | None, /) -> Drive:
         meters = meters_between(start.lat, start.lng, end.lat, end.lng) * ROAD_FACTOR
-        seconds = meters / METERS_PER_MILE / AVERAGE_MPH * 3600
-        return Drive(seconds=math.ceil(seconds), meters=math.ceil(meters))
+        km = meters / 1000
+        minutes = km / _KM_PER_HOUR * 60 + _STOP_AND_GO_MINUTES * (1 - math.exp(-km / _STOP_AND_GO_KM))
+        return Drive(seconds=math.ceil(minutes * 60), meters=math.ceil(meters))
 
 
 _TIMES: Final[TravelTimes] = GreatCircleTimes()

@@ -67,7 +67,7 @@ def test_pickup_leaves_time_for_drive_boarding_and_early_arrival(centre: Facilit
     assert ride.appointment_at is not None
     assert row.lead_minutes % 5 == 0
     assert ride.estimated_minutes is not None
-    assert row.lead_minutes - 5 < ride.estimated_minutes + 2 * 2 + row.arrive_early_minutes <= row.lead_minutes
+    assert row.lead_minutes - 5 < ride.estimated_minutes + 2 * 3 + row.arrive_early_minutes <= row.lead_minutes
     assert ride.appointment_at - ride.pickup_at == dt.timedelta(minutes=row.lead_minutes)
 
 

@@ -126,17 +126,17 @@ def test_discharge_predicted_after_intake_is_flagged_at_booking(
     hospital: Facility, rider: Rider, dispatcher: Principal
 ) -> None:
     early = booking.book(draft=discharge(hospital, rider, None), by=dispatcher, at=NOW).ride
-    assert early.estimated_minutes == 9
+    assert early.estimated_minutes == 11
     assert exceptions_of(early) == []
 
-    for accept_by, opened in (("2026-11-20T20:12:00Z", False), ("2026-11-20T20:11:59Z", True)):  # 3 min to get in
+    for accept_by, opened in (("2026-11-20T20:14:00Z", False), ("2026-11-20T20:13:59Z", True)):  # 3 min to get in
         late = discharge(hospital, rider, accept_by, pickup_at=factories.PICKUP)
         editing.edit(ride_id=early.pk, changes={"discharge": late.discharge}, by=dispatcher, at=NOW)
         assert bool(exceptions_of(early)) is opened
     say(early, RideStatus.CANCELLED, dispatcher, at=NOW, reason_code="discharge_cancelled")
     ride = booking.book(draft=discharge(hospital, rider, "2026-11-20T20:00:00Z"), by=dispatcher, at=NOW).ride
 
-    assert only(ride) == ("late_to_appointment", "warning", "booking", {"lateMinutes": 12})
+    assert only(ride) == ("late_to_appointment", "warning", "booking", {"lateMinutes": 14})
     assert events_of(ride) == ["ride.scheduled", "ride.exception"]
 
 
@@ -196,8 +196,8 @@ def test_rider_who_is_picked_up_is_expected_by_when_that_was(dispatcher: Princip
     editing.edit(ride_id=ride.pk, changes={"dropoff": {"lat": 42.05}}, by=dispatcher, at=BOARDED)
 
     ride.refresh_from_db()
-    assert ride.estimated_minutes == 33
-    assert only(ride) == ("late_to_appointment", "warning", "amend", {"lateMinutes": 13})
+    assert ride.estimated_minutes == 30
+    assert only(ride) == ("late_to_appointment", "warning", "amend", {"lateMinutes": 10})
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ def test_appointment_is_on_time_and_return_trip_is_will_call(desk: Client, hospi
     response = book(desk, f"?rider={grace.pk}&for=appointment", clock="2:30p", driver_notes="Ring twice.")
 
     out, back = Ride.objects.order_by("leg_sequence")
-    # 3.4 road miles take 9 minutes; 3 to board, 3 to leave, 15 early: 30.
-    assert (out.pickup_at, out.appointment_at, out.scheduling_anchor) == (_at(14), _at(14, 30), "appointment")
+    # 3.4 road miles take 11 minutes; 3 to board, 3 to leave, 15 early: 32, rounded up to 35.
+    assert (out.pickup_at, out.appointment_at, out.scheduling_anchor) == (_at(13, 55), _at(14, 30), "appointment")
     assert (out.dropoff_facility, out.driver_notes) == (hospital, "Ring twice.")
     assert (back.pickup_at, back.will_call, back.pickup_facility) == (_at(15, 30), True, hospital)
     assert "The ride and the return trip are booked." in told(response)[0]
@@ -72,10 +72,10 @@ def test_appointment_is_on_time_and_return_trip_is_will_call(desk: Client, hospi
 @pytest.mark.parametrize(
     ("asked", "pickups", "will_calls"),
     [
-        ({"for": "dialysis", "clock": "10:30"}, [(10, 0), (15, 0)], [False, True]),
+        ({"for": "dialysis", "clock": "10:30"}, [(9, 55), (15, 0)], [False, True]),
         (
             {"for": "appointment", "clock": "14:30", "way_back": "at_time", "back_clock": "16:00"},
-            [(14, 0), (16, 0)],
+            [(13, 55), (16, 0)],
             [0, 0],
         ),
         ({"for": "appointment", "clock": "14:30", "way_back": "none", "pickup_clock": "13:00"}, [(13, 0)], [False]),
