@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from apps.accounts.api import idempotency, permissions
 from apps.accounts.api.views import TokenViewSet
+from apps.dispatch.api.absences import AbsenceViewSet
 from apps.events.api.views import EventViewSet
 from apps.exports.api.destination_views import DestinationViewSet
 from apps.exports.api.export_views import ExportViewSet
@@ -63,6 +64,8 @@ fleet = [
     _route("drivers/positions", PositionViewSet, {"post": "positions"}),
     _route("drivers/<uuid:id>", DriverViewSet, _ONE),
     _route("drivers/<uuid:id>/activation", ActivationViewSet, {"post": "activation"}),
+    _route("drivers/<uuid:id>/absences", AbsenceViewSet, {"post": "create"}),
+    _route("drivers/<uuid:id>/absences/<uuid:absence_id>", AbsenceViewSet, {"delete": "destroy"}),
     _route("drivers/<uuid:id>/credentials", DriverCredentialViewSet, _LIST),
     _route("vehicles", VehicleViewSet, _LIST),
     _route("vehicles/<uuid:id>", VehicleViewSet, _ONE),

@@ -81,15 +81,21 @@ class Crew:
 def drivers(by: Principal, at: datetime) -> QuerySet[Driver]:
     """Return drivers in the data scope with everything that pages show.  Three queries besides its own."""
     coming = Shift.objects.filter(status=Shift.Status.PLANNED, ends_at__gt=at).order_by("starts_at", "id")
+    leave = Leave.objects.filter(ends_at__gt=at, absence="").order_by("starts_at", "id")
     return (
         Driver.objects.visible_to(by)
         .select_related("provider")
         .prefetch_related(
             Prefetch("credentials", _in_force(), to_attr="active_credentials"),
             Prefetch("shifts", coming, to_attr="coming_shifts"),
-            Prefetch("leave", Leave.objects.filter(ends_at__gt=at).order_by("starts_at", "id"), to_attr="coming_leave"),
+            Prefetch("leave", leave, to_attr="coming_leave"),
         )
     )
+
+
+def absences_of(driver_id: UUID, at: datetime) -> QuerySet[Leave]:
+    """Return the reported absences of a driver that have not ended, soonest first."""
+    return Leave.objects.filter(driver_id=driver_id, ends_at__gt=at).exclude(absence="").order_by("starts_at", "id")
 
 
 def drivers_named(text: str, *, by: Principal) -> QuerySet[Driver]:
@@ -242,6 +248,14 @@ def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tup
     drivers = {driver.pk: driver for driver in people.select_for_update(of=("self",), no_key=True)}
     vehicles = Vehicle.objects.visible_to(by).filter(pk=vehicle_id)
     return drivers, vehicles.select_for_update(of=("self",), no_key=True).first()
+
+
+def lock_crews(driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]) -> None:
+    """Lock drivers and then vehicles, each by id, for whoever changes several crews at once.  Two queries."""
+    drivers = Driver.objects.filter(pk__in=driver_ids).order_by("pk")
+    list(drivers.select_for_update(of=("self",), no_key=True).values_list("pk"))
+    vehicles = Vehicle.objects.filter(pk__in=vehicle_ids).order_by("pk")
+    list(vehicles.select_for_update(of=("self",), no_key=True).values_list("pk"))
 
 
 def visible_vehicle_ids(ids: Collection[UUID], by: Principal) -> set[UUID]:

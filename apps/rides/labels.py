@@ -119,6 +119,7 @@ class Reason(TextChoices):
     DRIVER_RELEASED = "driver_released", _("Turned back by driver")
     DRIVER_SUSPENDED = "driver_suspended", _("Driver suspended")
     DRIVER_ILL = "driver_ill", _("Driver sick")
+    DRIVER_ABSENT = "driver_absent", _("Driver absent")
     RUNNING_LATE = "running_late", _("Running late")
     ACCOMMODATION_MISMATCH = "accommodation_mismatch", _("Wrong vehicle or equipment for rider")
     CREDENTIAL_LAPSED = "credential_lapsed", _("Credential lapsed")

@@ -68,7 +68,7 @@ class Operation:
 
     def path(self, row_id: str) -> str:
         named = self.route.replace("<str:type>", "ride.completed").replace("<str:date>", ORDERED_FROM.isoformat())
-        named = named.replace("<str:file>", "rides.ndjson")
+        named = named.replace("<str:file>", "rides.ndjson").replace("<uuid:absence_id>", row_id)
         return PREFIX + named.replace("<uuid:id>", row_id)
 
     @property

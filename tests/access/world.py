@@ -150,6 +150,9 @@ def _fleet(side: Side) -> tuple[TransportProvider, Driver, Vehicle]:
     side.add("drivers", fill(driver, "fleet", employment="contractor"))
     period = {"starts_at": factories.NOW + dt.timedelta(days=90), "ends_at": factories.NOW + dt.timedelta(days=91)}
     fill(Leave(driver=driver, **period), "fleet")
+    later = {"starts_at": factories.NOW + dt.timedelta(days=92), "ends_at": factories.NOW + dt.timedelta(days=93)}
+    # Has the id of the driver, so that the walk can name it.
+    fill(Leave(pk=driver.pk, driver=driver, absence="sick", reported_at=factories.NOW, **later), "fleet")
     factories.file_credentials(driver, vehicle)
     for credential in [*Credential.objects.filter(driver=driver), *Credential.objects.filter(vehicle=vehicle)]:
         side.add("credentials", fill(credential, "fleet"))

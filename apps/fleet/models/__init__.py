@@ -2,6 +2,7 @@
 
 from apps.fleet.models.credential import Credential, CredentialQuerySet
 from apps.fleet.models.crew import (
+    AbsenceReason,
     Activation,
     CapacityConfig,
     Driver,
@@ -19,6 +20,7 @@ from apps.fleet.models.document import Document
 from apps.fleet.rules.credentials import CredentialType
 
 __all__ = [
+    "AbsenceReason",
     "Activation",
     "CapacityConfig",
     "Credential",

@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField, DateTimeRangeField, Range
 from django.db import models
 from django.db.models import F, Func, Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.fleet.uuid_range import UuidRange
 from apps.organizations.models import HomeBase, TransportProvider
@@ -227,19 +228,42 @@ class Driver(models.Model):
         return f"driver {self.pk}"
 
 
+class AbsenceReason(TextChoices):
+    SICK = "sick", _("Sick")
+    NO_SHOW = "no_show", pgettext_lazy("driver absence", "No-show")
+    LEFT_EARLY = "left_early", _("Left early")
+    OTHER = "other", pgettext_lazy("driver absence", "Other")
+
+
 class Leave(models.Model):
-    """Days or hours a driver is away."""
+    """Days or hours a driver is away: planned leave, or an absence that a dispatcher reported (`absence` is set).
+
+    `undo` of an absence: the shifts as they were, and the rides that it freed, with their versions afterwards; see
+    `services.absences`.  The ids of rides have no foreign key, because rides are in an app above.
+    """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     driver = models.ForeignKey(Driver, models.CASCADE, related_name="leave", verbose_name=_("driver"))
     starts_at = models.DateTimeField(_("starts at"))
     ends_at = models.DateTimeField(_("ends at"))
     reason = models.CharField(_("reason"), max_length=100, blank=True)
+    absence = models.CharField(
+        _("absence"), max_length=10, blank=True, choices=AbsenceReason, default="", db_default=""
+    )
+    reported_at = models.DateTimeField(_("reported at"), null=True, blank=True)
+    reported_by = models.CharField(_("reported by"), max_length=60, blank=True, default="", db_default="")
+    undo = models.JSONField(_("undo"), null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("leave")
         verbose_name_plural = _("leaves")
-        constraints = [models.CheckConstraint(name="leave_forward", condition=Q(starts_at__lt=F("ends_at")))]
+        constraints = [
+            models.CheckConstraint(name="leave_forward", condition=Q(starts_at__lt=F("ends_at"))),
+            models.CheckConstraint(name="leave_absence_known", condition=Q(absence__in=["", *AbsenceReason.values])),
+            models.CheckConstraint(
+                name="leave_absence_reported", condition=Q(absence="") | Q(reported_at__isnull=False)
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"leave {self.pk}"

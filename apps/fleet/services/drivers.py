@@ -41,7 +41,7 @@ PLAIN: Final = frozenset(
 )
 _EXCLUDED: Final = "excludedRiderIds"
 LICENSE: Final = "license_number"  # encrypted
-LEAVE: Final = "leave"  # replaced as a whole: [{"starts_at", "ends_at", "reason"}]
+LEAVE: Final = "leave"  # replaced as a whole, except reported absences: [{"starts_at", "ends_at", "reason"}]
 
 
 @transaction.atomic
@@ -161,5 +161,5 @@ def _replace_leave(driver: Driver, periods: list[dict[str, Any]]) -> None:
     for number, period in enumerate(periods):
         if period["ends_at"] <= period["starts_at"]:
             raise InvalidInput(f"leave[{number}].endsAt", _("Leave ends after it starts."))
-    Leave.objects.filter(driver=driver).delete()
+    Leave.objects.filter(driver=driver, absence="").delete()
     Leave.objects.bulk_create(Leave(driver=driver, **period) for period in periods)

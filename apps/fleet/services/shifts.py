@@ -70,7 +70,7 @@ def plan(
     driver, vehicle = _locked_pair(driver_id, vehicle_id, by)
     shift = Shift(provider_id=driver.provider_id, driver=driver, vehicle=vehicle, starts_at=starts_at, ends_at=ends_at)
     _check_period(shift)
-    with _once():
+    with once():
         shift.save(force_insert=True)
     audit.record(by=by, action="shifts.plan", subject_type="shift", subject_id=shift.pk)
     return shift
@@ -112,7 +112,7 @@ def amend(
     shift.provider_id = driver.provider_id
     _check_period(shift)
     shift.version += 1
-    with _once():
+    with once():
         shift.save(update_fields=[*changed, "provider", "version", "updated_at"])
     verb = "cancel" if shift.status == Shift.Status.CANCELLED else "amend"
     audit.record(
@@ -156,7 +156,7 @@ def _check_period(shift: Shift) -> None:
 
 
 @contextmanager
-def _once() -> Iterator[None]:
+def once() -> Iterator[None]:
     """Translate violations of the exclusion constraints to `ShiftTaken`, which ends the transaction.
 
     Other integrity errors propagate.

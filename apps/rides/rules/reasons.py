@@ -96,6 +96,7 @@ UNASSIGN_REASONS: Final = (
     "driver_released",
     "driver_suspended",
     "driver_ill",
+    "driver_absent",
     "running_late",
     "vehicle_breakdown",
     "accident",

@@ -31,12 +31,12 @@ from lib.scopes import Scope
 
 OPENED: Final = "ride.exception"
 NOTED: Final = "ride.exception_noted"
-_ACKNOWLEDGED: Final = "ride.exception_acknowledged"
+ACKNOWLEDGED: Final = "ride.exception_acknowledged"
 RESOLVED: Final = "ride.exception_resolved"
 # The same events for standing orders, which have no exceptions of severity info.
 _ORDER_EVENT_TYPES: Final = {
     OPENED: "standing_order.exception",
-    _ACKNOWLEDGED: "standing_order.exception_acknowledged",
+    ACKNOWLEDGED: "standing_order.exception_acknowledged",
     RESOLVED: "standing_order.exception_resolved",
 }
 LONGEST_SNOOZE: Final = timedelta(days=1)  # anything longer should be dismissed
@@ -210,7 +210,7 @@ def acknowledge(
     if by.kind == "user":
         exception.owner_id = by.id
     _save(exception, ["status", "acknowledged_at", "acknowledged_by", "owner"], at=at)
-    _record_event(ride, exception, _ACKNOWLEDGED, by=by, at=at)
+    _record_event(ride, exception, ACKNOWLEDGED, by=by, at=at)
     _audit("exceptions.acknowledge", exception, by)
     return exception
 

@@ -1,0 +1,261 @@
+"""A driver is out: takes the driver out of shifts and off the rides that have not departed, and undoes it.
+
+Locks rides by id and then the driver, as an assignment does, and frees all or nothing.  A ride that is assigned
+between listing and locking is found after the driver is locked; then everything is rolled back and starts again.
+A rider who waits for a driver under way, or is on board, is not left without one: such rides are listed, so that a
+dispatcher hands them over.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from apps.events.models import Event
+from apps.fleet.models import AbsenceReason, Driver, Leave, Shift
+from apps.fleet.queries import lock_crews
+from apps.fleet.services import absences, drivers
+from apps.fleet.services.absences import ChangedShift
+from apps.rides.models import Assignment, Ride, RideQuerySet
+from apps.rides.queries.ride_needs import slot_of
+from apps.rides.rules.facts import Span
+from apps.rides.rules.lifecycle import WITH_DRIVER, RideStatus
+from apps.rides.services import assignment, exceptions
+from apps.rides.services.fleet_changes import TRIES, RidesKeepComing
+from lib.access import Principal
+from lib.errors import Code, Detail, DomainError
+from lib.scopes import Scope
+
+UNASSIGN_REASON: Final[Mapping[str, str]] = {AbsenceReason.SICK: "driver_ill"}
+_ANY_OTHER: Final = "driver_absent"
+_AS_BEFORE: Final = "The absence of the driver was undone."  # stored in the database: not translated
+# Rides with an earlier pickup time were never closed; nobody waits for them.
+_PAST: Final = timedelta(hours=24)
+# Exceptions open and resolve by themselves while a ride waits; they are no decision of a person about the ride.
+_NO_CHANGE: Final = (exceptions.OPENED, exceptions.NOTED, exceptions.ACKNOWLEDGED, exceptions.RESOLVED)
+
+
+class FreedRidesChanged(DomainError):
+    """Freed rides have another driver, time or status by now; the details name them."""
+
+    code = Code.ASSIGNMENT_CONFLICT
+    template = _(
+        "%(count)s of the freed rides have changed since, so they stay as they are. Bring the driver back without the"
+        " rides, then assign rides to the driver."
+    )
+
+    def __init__(self, ride_ids: Sequence[UUID]) -> None:
+        message = _("The ride has changed since the driver was reported out.")
+        super().__init__(
+            count=len(ride_ids),
+            details=[Detail(code="changed", message=message, also={"rideId": str(ride_id)}) for ride_id in ride_ids],
+        )
+
+
+class _MissedOne(Exception):
+    """A ride was assigned between listing and locking; the locks have to be released before a retry."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedAbsence:
+    """An absence, the changed shifts, and the rides in the data scope that it affects, each in order of their pickup.
+
+    `handover`: the driver is under way or has the rider on board.  `attended`: the driver was to be the attendant.
+    """
+
+    leave: Leave
+    shifts: list[ChangedShift]
+    freed_ids: list[UUID]
+    handover_ids: list[UUID]
+    attended_ids: list[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneAbsence:
+    """The shifts that the driver has again, and the rides in the data scope."""
+
+    shifts: list[Shift]
+    ride_ids: list[UUID]
+
+
+def report(
+    *,
+    driver_id: UUID,
+    starts_at: datetime | None = None,
+    ends_at: datetime | None = None,
+    reason: str,
+    note: str = "",
+    by: Principal,
+    at: datetime,
+) -> ReportedAbsence:
+    """Take a driver off the road from `starts_at` (default: now) until `ends_at` (default: see `default_end`).
+
+    Rides outside the caller's scope are freed but not listed.
+
+    Raises:
+        NotFound: the driver is not in the caller's data scope.
+        InvalidInput, AlreadyAbsent: see `apps.fleet.services.absences.start`.
+        RidesKeepComing: new rides were assigned at every try.
+    """
+    ride_ids: set[UUID] = set()
+    for _attempt in range(TRIES):
+        ride_ids |= set(_assigned(driver_id, at, starts_at or at).values_list("pk", flat=True))
+        try:
+            return _report(driver_id, ride_ids, starts_at or at, ends_at, reason=reason, note=note, by=by, at=at)
+        except _MissedOne:
+            continue
+    raise RidesKeepComing
+
+
+@transaction.atomic
+def undo(
+    *, driver_id: UUID, absence_id: UUID, without_rides: bool = False, by: Principal, at: datetime
+) -> UndoneAbsence:
+    """Give a driver who was reported out their shifts and rides back, as if nothing had happened.
+
+    `without_rides` ends the absence in any case: the freed rides stay as they are, and so do shifts that cannot be
+    given back.  Otherwise all or nothing.
+
+    Raises:
+        NotFound: there is no such absence in the caller's data scope.
+        AbsenceOver: it has ended.
+        FreedRidesChanged: a freed ride has changed since.
+        ShiftChangedSince: see `apps.fleet.services.absences.undo`.
+        AssignmentRejected: the driver may no longer drive one of the rides.
+    """
+    undo_facts = absences.absence_of(driver_id, absence_id, by).undo or {}
+    freed: Mapping[UUID, Mapping[str, Any]] = (
+        {} if without_rides else {UUID(row["id"]): row for row in undo_facts.get("rides", [])}
+    )
+    rides = _locked(freed)
+    before = list(Assignment.objects.filter(pk__in=[row["assignmentId"] for row in freed.values()]))
+    crew_ids = {driver_id, *(person for row in before for person in (row.driver_id, *row.attendant_ids))}
+    lock_crews(crew_ids, {row.vehicle_id for row in before})
+    driver = drivers.locked_driver(driver_id, by)
+    leave = absences.locked_absence(driver, absence_id, at=at)
+    if changed := _changed(rides, freed):
+        raise FreedRidesChanged(changed)
+    restored = absences.undo(leave, driver, as_far_as_possible=without_rides, by=by, at=at)
+    _assign_again(before, rides, by=by, at=at)
+    visible_ids = set(Ride.objects.visible_to(by).filter(pk__in=freed).values_list("pk", flat=True))
+    return UndoneAbsence(restored, [ride.pk for ride in _soonest_first(rides) if ride.pk in visible_ids])
+
+
+@transaction.atomic
+def _report(
+    driver_id: UUID,
+    ride_ids: Collection[UUID],
+    starts_at: datetime,
+    ends_at: datetime | None,
+    *,
+    reason: str,
+    note: str,
+    by: Principal,
+    at: datetime,
+) -> ReportedAbsence:
+    rides = _locked(ride_ids)
+    driver = drivers.locked_driver(driver_id, by)
+    ends_at = ends_at or absences.default_end(driver, starts_at)
+    away = Span(starts_at, ends_at)
+    _require_all_locked(driver, away, ride_ids, at)
+    leave, shifts = absences.start(driver, starts_at=starts_at, ends_at=ends_at, reason=reason, note=note, by=by, at=at)
+    freed = [ride for ride in rides if _is_freed(ride, driver, away, at)]
+    visible_ids = set(Ride.objects.visible_to(by).filter(pk__in=ride_ids).values_list("pk", flat=True))
+    dispatcher = by.elevated(Scope.ASSIGNMENTS_WRITE)
+    reason_code = UNASSIGN_REASON.get(reason, _ANY_OTHER)
+    remembered = []
+    for ride in _soonest_first(freed):
+        former_assignment = str(ride.assignment_id)
+        assignment.detach(ride, reason_code=reason_code, note=note, by=dispatcher, at=at)
+        assignment.audit_release(ride, reason_code=reason_code, note=note, by=by)
+        remembered.append({"id": str(ride.pk), "version": ride.version, "assignmentId": former_assignment})
+    absences.remember(leave, "rides", remembered)
+    return ReportedAbsence(
+        leave=leave,
+        shifts=shifts,
+        freed_ids=[ride.pk for ride in _soonest_first(freed) if ride.pk in visible_ids],
+        handover_ids=_affected(
+            Q(driver_id=driver_id) | Q(attendant_ids__contains=[driver_id]),
+            WITH_DRIVER - {RideStatus.ASSIGNED},
+            away,
+            by,
+            at,
+        ),
+        attended_ids=_affected(Q(attendant_ids__contains=[driver_id]), {RideStatus.ASSIGNED}, away, by, at),
+    )
+
+
+def _locked(ride_ids: Collection[UUID]) -> list[Ride]:
+    rows = Ride.objects.filter(pk__in=ride_ids).select_for_update(of=("self",))
+    return list(rows.select_related("facility", "pickup_facility", "payer").order_by("pk"))
+
+
+def _require_all_locked(driver: Driver, away: Span, ride_ids: Collection[UUID], at: datetime) -> None:
+    """Require that no ride was assigned to the locked driver after the rides were listed."""
+    later = _assigned(driver.pk, at, away.starts_at).exclude(pk__in=ride_ids)
+    if any(_is_freed(ride, driver, away, at) for ride in later):
+        raise _MissedOne
+
+
+def _assigned(driver_id: UUID, at: datetime, starts_at: datetime) -> RideQuerySet:
+    """Select the driver's rides on which they have not set out; the caller decides which of them the absence meets."""
+    earliest = min(at, starts_at) - _PAST
+    return Ride.objects.filter(driver_id=driver_id, status=RideStatus.ASSIGNED, pickup_at__gt=earliest)
+
+
+def _is_freed(ride: Ride, driver: Driver, away: Span, at: datetime) -> bool:
+    return ride.driver_id == driver.pk and ride.status == RideStatus.ASSIGNED and _meets(ride, away, at)
+
+
+def _meets(ride: Ride, away: Span, at: datetime) -> bool:
+    """Return whether the ride needs its driver during the absence; an overdue ride needs its driver from now."""
+    span = slot_of(ride, at=at).span
+    return span.starts_at < away.ends_at and max(span.ends_at, at) >= away.starts_at
+
+
+def _affected(whose: Q, statuses: Collection[RideStatus], away: Span, by: Principal, at: datetime) -> list[UUID]:
+    rows = Ride.objects.visible_to(by).filter(
+        whose, status__in=sorted(statuses), pickup_at__gt=min(at, away.starts_at) - _PAST
+    )
+    return [ride.pk for ride in _soonest_first(rows) if _meets(ride, away, at)]
+
+
+def _soonest_first(rides: Collection[Ride] | RideQuerySet) -> list[Ride]:
+    return sorted(rides, key=lambda ride: (ride.pickup_at, ride.pk))
+
+
+def _changed(rides: Sequence[Ride], freed: Mapping[UUID, Mapping[str, Any]]) -> list[UUID]:
+    """Return the rides that a person or the service has changed since they were freed, soonest first."""
+    since: Q = Q(pk__in=[])
+    for ride_id, row in freed.items():
+        since |= Q(subject_id=ride_id, sequence__gt=row["version"])
+    events = Event.objects.filter(since, subject_type="ride").exclude(type__in=_NO_CHANGE)
+    changed_ids = set(events.values_list("subject_id", flat=True))
+    return [ride.pk for ride in _soonest_first(rides) if ride.pk in changed_ids or ride.status != RideStatus.SCHEDULED]
+
+
+def _assign_again(before: Sequence[Assignment], rides: Sequence[Ride], *, by: Principal, at: datetime) -> None:
+    """Assign the crews of these former assignments again.
+
+    Soft violations, which the former assignment had or which came with time, are overridden; hard ones refuse.
+    """
+    dispatcher = by.elevated(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_OVERRIDE)
+    assignments = {row.ride_id: row for row in before}
+    for ride in rides:
+        former = assignments[ride.pk]
+        assignment.assign(
+            ride_id=ride.pk,
+            driver_id=former.driver_id,
+            vehicle_id=former.vehicle_id,
+            attendant_ids=former.attendant_ids,
+            method=former.method,
+            override=True,
+            override_reason=former.override_reason or _AS_BEFORE,
+            by=dispatcher,
+            at=at,
+        )
