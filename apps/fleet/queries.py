@@ -1,15 +1,16 @@
 """Drivers and vehicles for display: credentials and their status, upcoming shifts, leave, and duty."""
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, Replace
 from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models import Credential, Document, Driver, Leave, Shift, Vehicle
@@ -22,13 +23,17 @@ from apps.fleet.rules.credentials import (
     blocks_by_default,
     credential_status,
 )
+from apps.organizations import queries as organizations
+from apps.organizations.models import SubjectType
 from lib.access import Phi, Principal
+from lib.db.name_keys import NameKeys, near, words_of
 from lib.errors import NotFound
 from lib.reference_checks import visible_riders
 
 # A ride under way whose pickup time is longer ago than this is stuck, and does not show where its driver is.
 UNDER_WAY_WITHIN: Final = timedelta(hours=24)
 _UNDER_WAY: Final = ("en_route", "arrived", "in_progress")
+_PUNCTUATION: Final = re.compile(r"[\s-]+")
 _NO_VEHICLE: Final = UUID(int=0)  # Django answers a query with an empty list in the condition of a join with no rows
 
 
@@ -103,20 +108,42 @@ def drivers_named(text: str, *, by: Principal) -> QuerySet[Driver]:
 
     Unordered.
     """
-    words = text.replace(",", " ").split()
-    matches = Driver.objects.visible_to(by) if words else Driver.objects.none()
+    return _named(text, by, lambda word: Q(pk__isnull=True))
+
+
+def drivers_named_alike(text: str, *, by: Principal) -> QuerySet[Driver]:
+    """Return drivers like `drivers_named`, and those whose names differ from a word by one letter; unordered."""
+    return _named(text, by, lambda word: Q(name_keys__overlap=near(word)))
+
+
+def _named(text: str, by: Principal, also: Callable[[str], Q]) -> QuerySet[Driver]:
+    words = words_of(text)
+    matches = Driver.objects.visible_to(by).alias(name_keys=NameKeys("first_name", "last_name"))
     for word in words:
-        matches = matches.filter(Q(first_name__istartswith=word) | Q(last_name__istartswith=word))
-    return matches
+        matches = matches.filter(Q(first_name__istartswith=word) | Q(last_name__istartswith=word) | also(word))
+    return matches if words else matches.none()
+
+
+def drivers_called(ref: str, *, phone: str | None, by: Principal) -> QuerySet[Driver]:
+    """Return drivers in the data scope with this external id or phone (E.164); unordered."""
+    called = Q(pk__in=organizations.subjects_called(SubjectType.DRIVER, ref))
+    return Driver.objects.visible_to(by).filter(called | Q(phone=phone) if phone else called)
 
 
 def vehicles_called(text: str, *, by: Principal) -> QuerySet[Vehicle]:
-    """Return vehicles in the data scope whose unit number or plate starts with `text`; none for empty text.
+    """Return vehicles in the data scope whose unit number or plate starts with `text`, or with this external id.
 
-    Unordered.
+    Spaces and hyphens do not matter.  None for empty text.  Unordered.
     """
-    matches = Vehicle.objects.visible_to(by) if text.strip() else Vehicle.objects.none()
-    return matches.filter(Q(unit_number__istartswith=text.strip()) | Q(license_plate__istartswith=text.strip()))
+    compact = _PUNCTUATION.sub("", text)
+    matches = Vehicle.objects.visible_to(by).alias(unit=_compact("unit_number"), plate=_compact("license_plate"))
+    called = Q(pk__in=organizations.subjects_called(SubjectType.VEHICLE, text.strip()))
+    found = Q(unit__istartswith=compact) | Q(plate__istartswith=compact) | called
+    return matches.filter(found) if compact else matches.none()
+
+
+def _compact(column: str) -> Replace:
+    return Replace(Replace(column, Value(" ")), Value("-"))
 
 
 def vehicles(by: Principal) -> QuerySet[Vehicle]:

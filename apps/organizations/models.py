@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
@@ -10,6 +11,7 @@ from django.utils.translation import pgettext_lazy
 
 from apps.organizations.zones import validate_zone
 from lib.choices import TextChoices
+from lib.db.name_keys import NameKeys
 from lib.ids import uuid7
 
 if TYPE_CHECKING:
@@ -155,7 +157,11 @@ class Facility(PostalAddress):
                 name="facility_modifier_code_known", condition=Q(modifier_code__in=["H", "R", "J", "G", "N", "P", "D"])
             ),
         ]
-        indexes = [models.Index(fields=["name", "id"], name="facility_list")]
+        indexes = [
+            models.Index(fields=["name", "id"], name="facility_list"),
+            # Search by a name with one wrong letter.
+            GinIndex(NameKeys("name"), name="facility_by_name_keys"),
+        ]
 
     def __str__(self) -> str:
         return self.name

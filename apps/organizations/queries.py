@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from apps.organizations.models import (
@@ -19,6 +19,7 @@ from apps.organizations.models import (
 )
 from apps.organizations.rules import stops
 from lib.access import Principal
+from lib.db.name_keys import NameKeys, near, words_of
 from lib.errors import Code, Detail, DomainError
 from lib.messages import Template
 
@@ -33,6 +34,22 @@ def facilities(by: Principal) -> FacilityQuerySet:
         Prefetch("contacts", Contact.objects.order_by("role", "name", "pk")),
         Prefetch("calendar_shifts", CalendarShift.objects.order_by("from_date", "pk")),
     )
+
+
+def facilities_called(text: str, *, phone: str | None, by: Principal) -> FacilityQuerySet:
+    """Find facilities in the data scope by name, external id, or the phone (E.164) of a contact; unordered.
+
+    Each word of `text` starts a word of the name, or differs from one by at most one letter.
+    """
+    called = Q(pk__in=subjects_called(SubjectType.FACILITY, text))
+    if phone:
+        called |= Q(pk__in=Contact.objects.filter(phone=phone).values("facility_id"))
+    words = words_of(text)
+    named = Q()
+    for word in words:
+        named &= Q(name__iregex=rf"\m{word}") | Q(name_keys__overlap=near(word))
+    rows = Facility.objects.visible_to(by).alias(name_keys=NameKeys("name"))
+    return rows.filter(called | named if words else called)
 
 
 def external_ids_of(subject_type: SubjectType, subject_ids: Collection[UUID]) -> dict[UUID, list[ExternalId]]:

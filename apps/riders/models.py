@@ -1,6 +1,6 @@
 """Riders: identity, preferences, and requirements for vehicles and drivers."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
@@ -14,10 +14,14 @@ from apps.riders.rules.needs import AssistLevel, Mobility, OxygenSource, Precaut
 from apps.riders.rules.rider_status import RiderStatus
 from lib.choices import TextChoices
 from lib.crypto import encrypted_text
+from lib.db.name_keys import NameKeys
 from lib.ids import uuid7
 
 if TYPE_CHECKING:
     from lib.access import Principal
+
+
+NAMES: Final = ("first_name", "last_name", "preferred_name")
 
 
 class Consent(TextChoices):
@@ -133,6 +137,11 @@ class Rider(models.Model):
             models.Index(OpClass(Lower("last_name"), name="text_pattern_ops"), name="rider_last_name_prefix"),
             models.Index(OpClass(Lower("first_name"), name="text_pattern_ops"), name="rider_first_name_prefix"),
             models.Index(OpClass(Lower("preferred_name"), name="text_pattern_ops"), name="rider_preferred_name_prefix"),
+            # Search by a name with one wrong letter.
+            GinIndex(NameKeys(*NAMES), name="rider_by_name_keys"),
+            models.Index(
+                fields=["date_of_birth"], name="rider_by_birth_date", condition=Q(date_of_birth__isnull=False)
+            ),
             # Search by phone number: phones @> '[{"number": ...}]'.
             GinIndex(OpClass("phones", name="jsonb_path_ops"), name="rider_by_phone"),
             models.Index(fields=["medicaid_id_index"], name="rider_by_medicaid_id"),

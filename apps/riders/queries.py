@@ -13,10 +13,11 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.organizations import queries as organizations
 from apps.organizations.models import ExternalId, Facility, SubjectType
-from apps.riders.models import AccommodationProfile, Rider, RiderFacility, RiderQuerySet
+from apps.riders.models import NAMES, AccommodationProfile, Rider, RiderFacility, RiderQuerySet
 from apps.riders.rules import accommodation, rider_status
 from lib.access import Principal
 from lib.crypto import blind_index
+from lib.db.name_keys import NameKeys, near, words_of
 from lib.errors import NotFound
 
 DUPLICATES_SHOWN: Final = 10
@@ -152,14 +153,15 @@ def search(criteria: Mapping[str, Any], *, by: Principal) -> RiderQuerySet:
     """Return riders in the data scope that match all of `criteria`; unordered.
 
     name: prefix of first, preferred or last name, or of two of them in either order ("orla can", "canary, or"),
-    case-insensitive. external_id: `{"system", "value"}`. called: an external id of any system. phone: one of the
+    case-insensitive. alike: names, each of which is a prefix or differs from one of the rider's by at most one letter.
+    external_id: `{"system", "value"}`. called: an external id of any system. phone: one of the
     rider's own, E.164. medicaid_id and member_id: the whole id. date_of_birth: the day.
     """
-    matches = riders(by=by)
+    matches = riders(by=by).alias(last=Lower("last_name"), first=Lower("first_name"), preferred=Lower("preferred_name"))
     if name := criteria.get("name"):
-        matches = matches.alias(
-            last=Lower("last_name"), first=Lower("first_name"), preferred=Lower("preferred_name")
-        ).filter(_named(name))
+        matches = matches.filter(_named(name))
+    if alike := criteria.get("alike"):
+        matches = matches.alias(name_keys=NameKeys(*NAMES)).filter(_alike(alike))
     if external_id := criteria.get("external_id"):
         subject = organizations.subject_of(SubjectType.RIDER, system=external_id["system"], value=external_id["value"])
         matches = matches.none() if subject is None else matches.filter(pk=subject)
@@ -210,6 +212,15 @@ def _named(name: str) -> Q:
     for first, last in splits:
         if first or last:
             condition |= _begins(first, last)
+    return condition
+
+
+def _alike(text: str) -> Q:
+    words = words_of(text)
+    condition = Q() if words else Q(pk__isnull=True)
+    for word in words:
+        prefix = Q(last__startswith=word) | Q(first__startswith=word) | Q(preferred__startswith=word)
+        condition &= prefix | Q(name_keys__overlap=near(word))
     return condition
 
 

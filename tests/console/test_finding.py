@@ -48,7 +48,8 @@ def test_l1_only_what_opens_is_offered(role: UserRole, ride: Ride) -> None:
     named = [f"/console/riders/{ride.rider_id}/"] if sees_riders else []
     page = [f"/console/rides/{ride.pk}/"]
 
-    assert _found(client, "ana") == [*drivers, *named]
+    upcoming = page if sees_riders else []
+    assert _found(client, "ana") == [*named, *upcoming, *drivers]
     assert _found(client, "ORD-77") == (page if sees_rides else [])
     assert _found(client, "E-4711") == (page if sees_rides else [])
     assert _found(client, str(ride.pk)) == (page if sees_rides or role == UserRole.ANALYST else [])
@@ -77,7 +78,8 @@ def test_planner_finds_riders_and_rides_of_own_facilities_alone(client: Client, 
     known = Rider.objects.visible_to(factories.principal(facility_ids=frozenset({ride.facility_id})))
 
     assert own in known
-    assert set(_found(client, "ana")) == {f"/console/riders/{rider.pk}/" for rider in known}
+    found = set(_found(client, "ana")) - {f"/console/rides/{ride.pk}/"}
+    assert found == {f"/console/riders/{rider.pk}/" for rider in known}
     assert _found(client, "ord-77") == []
     assert _found(client, "ORD-77") == [f"/console/rides/{ride.pk}/"]
 
@@ -100,7 +102,7 @@ def test_five_of_a_kind_are_offered(ride: Ride) -> None:
     page = visitor(UserRole.DISPATCHER).post(FIND, {"q": "same"}).content.decode()
 
     assert [page.count(f'<span class="kind">{kind}<') for kind in ("Driver", "Rider", "Ride")] == [5, 5, 5]
-    assert 'data-says="15 people and rides"' in page
+    assert 'data-says="15 results"' in page
     assert page.count("nactive") == 10
 
 
@@ -114,6 +116,7 @@ def test_rider_search_is_audited_without_the_typed_text(ride: Ride) -> None:
     rows = AuditEntry.objects.filter(action__endswith=".search").order_by("at", "pk")
     assert [(row.action, row.rider_ids, row.phi) for row in rows] == [
         ("riders.search", [ride.rider_id], "full"),
+        ("rides.search", [ride.rider_id], "full"),
         ("riders.search", [], "full"),
         ("rides.search", [ride.rider_id], "full"),
     ]
@@ -143,9 +146,9 @@ def test_finding_asks_the_same_however_many(count: int, django_assert_num_querie
         )
     client = visitor(UserRole.DISPATCHER)
 
-    with django_assert_num_queries(
-        11
-    ):  # session, user, drivers, vehicles; riders, their audit entry and facts; rides and theirs
+    # Session and user; riders by name and alike, their audit entry and facts; rides, next rides and their entry;
+    # drivers by name and alike, vehicles, facilities.
+    with django_assert_num_queries(15):
         client.post(FIND, {"q": "same"})
 
 
@@ -159,3 +162,93 @@ def test_page_shortcuts_are_on_links_of_permitted_roles() -> None:
     roles = (UserRole.DISPATCHER, UserRole.ADMIN)
     help_of = {role: visitor(role).get("/console/home/").content.decode() for role in roles}
     assert ["Unassign the driver" in page for page in help_of.values()] == [True, False]
+
+
+def test_rider_is_found_by_everything_a_caller_says() -> None:
+    rider = factories.RiderFactory.create(
+        first_name="Ernest",
+        last_name="Kettleworth",
+        preferred_name="Ernie",
+        date_of_birth="1945-04-27",
+        home_address=factories.stop(city="Evanston"),
+        phones=[{"number": "+13125550131", "ext": "", "kind": "home"}],
+    )
+    ExternalId.objects.create(subject_type="rider", subject_id=rider.pk, system="epic", value="E-4712")
+    factories.RiderFactory.create(date_of_birth="1950-01-01")
+    desk = visitor(UserRole.DISPATCHER)
+    page = [f"/console/riders/{rider.pk}/"]
+
+    texts = ("kettle", "ernest kettleworth", "Kettleworth, Ernest", "kettleworth ernest", "ernie kettl")
+    typos = ("ketleworth", "kettlewroth", "kettlewortth", "kettleworthx", "hettleworth", "ernets ketleworth")
+    numbers = ("(312) 555-0131", "04/27/1945", "4/27/45", "1945-04-27", "E-4712", "epic|E-4712")
+    for text in (*texts, *typos, *numbers):
+        assert _found(desk, text) == page, text
+    assert _found(desk, "ketlewroth") == []
+    facts = desk.post(FIND, {"q": "kettle"}).content.decode()
+    assert "04/27/1945 (age 81) · E-4712 · Ambulatory · Evanston" in facts
+
+
+def test_similar_names_follow_exact_ones() -> None:
+    smith = factories.RiderFactory.create(first_name="Ada", last_name="Smith")
+    smyth = factories.RiderFactory.create(first_name="Abe", last_name="Smyth")
+    desk = visitor(UserRole.DISPATCHER)
+
+    assert _found(desk, "smith") == [f"/console/riders/{rider.pk}/" for rider in (smith, smyth)]
+    assert _found(desk, "smyth") == [f"/console/riders/{rider.pk}/" for rider in (smyth, smith)]
+
+
+def test_ride_is_found_by_the_end_of_its_id_within_the_data_scope() -> None:
+    ride = factories.RideFactory.create(pk="01a21500-0000-7000-8000-00001234abcd")
+    other = factories.RideFactory.create(pk="01a21500-0000-7000-9000-00001234abcd")
+    desk = visitor(UserRole.DISPATCHER)
+    pages = {f"/console/rides/{row.pk}/" for row in (ride, other)}
+
+    assert set(_found(desk, "1234ABCD")) == set(_found(desk, "4abcd")) == set(_found(desk, "34abcd")) == pages
+    assert _found(desk, "8000-00001234abcd") == [f"/console/rides/{ride.pk}/"]
+    assert _found(desk, "abcd") == []  # a name more often than an id
+    assert _found(desk, "9abcd") == []
+    stranger = factories.UserFactory.create(role=UserRole.PLANNER)
+    stranger.facilities.set([factories.FacilityFactory.create()])
+    elsewhere = Client()
+    sign_in(elsewhere, stranger)
+    assert _found(elsewhere, "1234abcd") == []
+
+
+def test_drivers_are_found_with_a_typo_by_phone_and_external_id() -> None:
+    driver = factories.DriverFactory.create(first_name="Marek", last_name="Galarza", phone="+13125550177")
+    ExternalId.objects.create(subject_type="driver", subject_id=driver.pk, system="hr", value="D-9")
+    desk = visitor(UserRole.DISPATCHER)
+    page = [f"/console/fleet/drivers/{driver.pk}/"]
+
+    for text in ("galarza marek", "Galarza, M", "galaza", "maerk galarza", "312-555-0177", "D-9"):
+        assert _found(desk, text) == page, text
+    assert driver.provider.name in desk.post(FIND, {"q": "galarza"}).content.decode()
+    assert _found(visitor(UserRole.PLANNER), "galarza") == []
+
+
+def test_plates_are_found_without_spaces_and_by_external_id() -> None:
+    van = factories.VehicleFactory.create(unit_number="VAN-12", license_plate="QX 4711")
+    ExternalId.objects.create(subject_type="vehicle", subject_id=van.pk, system="telematics", value="T9")
+    desk = visitor(UserRole.DISPATCHER)
+
+    for text in ("qx4711", "QX-4711", "van12", "T9"):
+        assert _found(desk, text) == [f"/console/fleet/vehicles/{van.pk}/"], text
+
+
+def test_facilities_open_where_the_user_works_with_them() -> None:
+    mercy = factories.FacilityFactory.create(name="Mercy West Hospital")
+    factories.ContactFactory.create(facility=mercy, phone="+13125550188")
+    factories.FacilityFactory.create(name="Lakeview Dialysis")
+    closed = factories.FacilityFactory.create(name="Mercy East", active=False)
+    planner = factories.UserFactory.create(role=UserRole.PLANNER)
+    planner.facilities.set([mercy, closed])
+    planners = Client()
+    sign_in(planners, planner)
+
+    board = [f"/console/board/?facility={mercy.pk}"]
+    for text in ("mercy", "west mer", "mercyy west", "(312) 555-0188"):
+        assert _found(visitor(UserRole.DISPATCHER), text) == board, text
+    assert _found(planners, "mercy") == [f"/console/day/?facility={mercy.pk}"]
+    assert _found(planners, "lakeview") == []
+    assert _found(visitor(UserRole.ADMIN), "mercy") == [f"/admin/organizations/facility/{mercy.pk}/change/"]
+    assert _found(visitor(UserRole.FLEET_ADMIN), "mercy") == []

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import ArrayField, DateTimeRangeField, RangeOperators
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Func, Q
 from django.utils.translation import gettext_lazy as _
@@ -13,6 +14,7 @@ from apps.fleet.uuid_range import UuidRange
 from apps.organizations.models import HomeBase, TransportProvider
 from lib.choices import TextChoices
 from lib.crypto import encrypted_text
+from lib.db.name_keys import NameKeys
 from lib.ids import uuid7
 
 if TYPE_CHECKING:
@@ -222,7 +224,11 @@ class Driver(models.Model):
             models.CheckConstraint(name="driver_heading_in_degrees", condition=Q(last_heading__range=(0, 359))),
             models.CheckConstraint(name="driver_speed_not_negative", condition=Q(last_speed_mph__gte=0)),
         ]
-        indexes = [models.Index(fields=["created_at", "id"], name="driver_list")]
+        indexes = [
+            models.Index(fields=["created_at", "id"], name="driver_list"),
+            # Search by a name with one wrong letter.
+            GinIndex(NameKeys("first_name", "last_name"), name="driver_by_name_keys"),
+        ]
 
     def __str__(self) -> str:
         return f"driver {self.pk}"

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, Final
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import OpClass
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models.functions import Cast, Now, Reverse, Right
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiClient
@@ -24,6 +25,8 @@ from lib.ids import uuid7
 if TYPE_CHECKING:
     from lib.access import Principal
 
+ID_END: Final = 12  # characters of an id that can be searched by
+REVERSED_ID_END: Final = Reverse(Right(Cast("id", models.TextField()), ID_END))
 ONE_OCCURRENCE: Final = "ride_occurrence_once_live"
 ONE_REFERENCE: Final = "ride_client_reference_once"
 
@@ -438,6 +441,8 @@ class Ride(models.Model):
             models.Index(fields=["driver", "pickup_at"], name="ride_of_driver", condition=Q(driver__isnull=False)),
             models.Index(fields=["vehicle", "pickup_at"], name="ride_of_vehicle", condition=Q(vehicle__isnull=False)),
             models.Index(fields=["rider", "pickup_at"], name="ride_of_rider"),
+            # Search by the end of the id.
+            models.Index(OpClass(REVERSED_ID_END, name="text_pattern_ops"), name="ride_by_id_end"),
             # What the clock finds (services/exception_monitor.py).
             models.Index(fields=["next_check_at"], name="ride_next_check", condition=Q(next_check_at__isnull=False)),
             # The rides of a series.

@@ -1,10 +1,13 @@
 """Single rides with related records, and their timeline."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
+from django.db.models import TextField, Value
+from django.db.models.functions import Cast, Replace
 from django.utils.translation import gettext_lazy as _
 
 from apps.events.models import Event
@@ -12,10 +15,14 @@ from apps.organizations import queries as organizations
 from apps.organizations.models import ExternalId, SubjectType
 from apps.organizations.queries import external_ids_of
 from apps.rides.models import Assignment, Milestone, Ride
-from apps.rides.models.ride import RideQuerySet
+from apps.rides.models.ride import ID_END, REVERSED_ID_END, RideQuerySet
 from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Phi, Principal
 from lib.errors import NotFound
+
+_FEWEST_OF_ID: Final = 4
+_FEWEST_LETTERS_OF_ID: Final = 6
+_HEXADECIMAL: Final = re.compile(r"[0-9a-f]{4,32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +147,20 @@ def rides_called(ref: str, *, by: Principal) -> RideQuerySet:
         return rides.none()
     referred = Ride.objects.filter(client_reference=ref).exclude(client_reference="").values("pk")
     return rides.filter(pk__in=referred.union(organizations.subjects_called(SubjectType.RIDE, ref)))
+
+
+def rides_ending(ref: str, *, by: Principal) -> RideQuerySet:
+    """Find rides inside the data scope whose id ends with `ref`: hexadecimal, from four characters on; unsorted.
+
+    Text of letters only is an end from six characters on: shorter ones are names more often.
+    """
+    digits = ref.replace("-", "").lower()
+    fewest = _FEWEST_OF_ID if any(character.isdigit() for character in digits) else _FEWEST_LETTERS_OF_ID
+    if len(digits) < fewest or not _HEXADECIMAL.fullmatch(digits):
+        return Ride.objects.none()
+    rides = Ride.objects.visible_to(by).alias(reversed_end=REVERSED_ID_END)
+    rides = rides.filter(reversed_end__startswith=digits[-ID_END:][::-1])
+    if len(digits) > ID_END:
+        whole = Replace(Cast("pk", TextField()), Value("-"), output_field=TextField())
+        rides = rides.alias(digits=whole).filter(digits__endswith=digits)
+    return rides

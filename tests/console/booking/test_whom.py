@@ -29,7 +29,8 @@ def test_rider_is_offered_by_name_id_phone_and_birth_date(desk: Client, grace: R
         response = desk.post(f"{BOOK}riders/", {"q": said})
         assert f'data-value="{grace.pk}"' in response.content.decode(), said
         assert (
-            "<strong>Walsh, Grace</strong> <span>1951-04-02 · E1004471 · Ambulatory</span>" in response.content.decode()
+            "<strong>Walsh, Grace</strong> <span>04/02/1951 (age 75) · E1004471 · Ambulatory · Chicago</span>"
+            in response.content.decode()
         )
 
     trail = AuditEntry.objects.filter(action="riders.search", rider_ids=[grace.pk]).order_by("pk")
@@ -82,7 +83,7 @@ def test_rider_is_found_chosen_and_let_go_without_script(desk: Client, grace: Ri
     assert (found.status_code, found.context["form"]["clock"].value()) == (200, "1430")
     assert f'value="pick:{grace.pk}"' in found.content.decode()
     assert (chosen.context["desk"].rider.rider, chosen.context["form"]["clock"].value()) == (grace, "1430")
-    assert "Walsh, Grace 1951-04-02 · Ambulatory · Home, 1418 N Canary Ave, Chicago" in text_of(chosen)
+    assert "Walsh, Grace 04/02/1951 (age 75) · Ambulatory · Home, 1418 N Canary Ave, Chicago" in text_of(chosen)
     assert (gone.context["desk"].rider, gone.context["form"]["clock"].value()) == (None, "1430")
     assert Ride.objects.count() == 0
 
