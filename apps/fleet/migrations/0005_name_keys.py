@@ -8,7 +8,7 @@ import lib.db.name_keys
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("fleet", "0003_heading_and_speed"), ("organizations", "0002_name_keys")]
+    dependencies = [("fleet", "0004_reported_absences"), ("organizations", "0002_name_keys")]
 
     operations = [
         django.contrib.postgres.operations.AddIndexConcurrently(

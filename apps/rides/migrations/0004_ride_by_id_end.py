@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("rides", "0002_next_check_at")]
+    dependencies = [("rides", "0003_driver_absent_reason")]
 
     operations = [
         django.contrib.postgres.operations.AddIndexConcurrently(
