@@ -223,6 +223,10 @@ class OperationSchema(AutoSchema):
             return OpenApiResponse(description="Done; there is no body.")
         item = self.resolve_serializer(serializer, "response").ref
         example = self._example_of(item)
+        if preview := self._viewset.previews.get(self._action):
+            either = {"oneOf": [item, self.resolve_serializer(preview, "response").ref]}
+            description = "Done, or what would follow."
+            return OpenApiResponse(either, description=description, examples=[_example("answer", example)])
         if not self._is_page:
             return OpenApiResponse(serializer, description="Done.", examples=[_example("answer", example)])
         page = {"limit": 50, "hasMore": False, "nextCursor": None}

@@ -85,6 +85,8 @@ class ApiViewSet(GenericViewSet[Any]):
     refusals: ClassVar[dict[str, tuple[Code, ...]]] = {}
     # Actions that answer another status than 200: {"create": 201}.
     statuses: ClassVar[dict[str, int]] = {}
+    # Serializers of the answers to `preview=true`, where they are others.
+    previews: ClassVar[dict[str, type[BaseSerializer[Any]]]] = {}
     # Actions that may answer 202 because work continues after the answer.
     may_go_on: ClassVar[frozenset[str]] = frozenset()
     # Actions that answer a file, and its media types.

@@ -23,7 +23,7 @@ from apps.fleet.models import Document, Driver
 from apps.fleet.services import documents
 from apps.recurring.models import Terms
 from apps.riders.models import Rider
-from apps.rides.models import Assignment, BookingDraft, Ride
+from apps.rides.models import Assignment, BookingDraft, Ride, RideChange
 from apps.webhooks.models import Delivery, EndpointSecret, SigningKey
 from apps.webhooks.services import secrets
 from apps.webhooks.services.outbox import publish
@@ -98,6 +98,9 @@ def _seal_one_of_each() -> None:
     }
     cast.order(factories.FacilityFactory.create(), rider, is_draft=True, of=codes)
     credential = factories.CredentialFactory.create(driver=driver, type="tb_test")
+    change = RideChange(ride=assignment.ride, version=2)
+    change.values = "{}"
+    change.save()
     draft = BookingDraft(user=person, key=uuid7(), created_at=factories.NOW, saved_at=factories.NOW)
     draft.form_data = '{"new_last_name": "Nguyen"}'
     draft.save()
@@ -125,6 +128,7 @@ def _read_one_of_each() -> list[Any]:
         *(totp_secrets.decrypt(totp.instance.data["secret"]), codes.get_unused_codes()),
         Document.objects.get().content,
         BookingDraft.objects.get().form_data,
+        RideChange.objects.get().values,
         ExportDestination.objects.get().secret,
     ]
 
@@ -145,6 +149,7 @@ def test_every_encrypted_column_is_known() -> None:
         "rides_ride.dropoff_access_encrypted",
         "rides_ride.payer_member_id_encrypted",
         "rides_ride.pickup_access_encrypted",
+        "rides_ridechange.values_encrypted",
         "webhooks_delivery.body_encrypted",
         "webhooks_endpoint.headers_encrypted",
         "webhooks_endpointsecret.secret_encrypted",

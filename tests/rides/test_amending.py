@@ -13,7 +13,7 @@ from apps.riders.models import Rider
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.draft import ExternalName, Payment
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import booking, editing, legs
+from apps.rides.services import booking, edit_checks, editing, legs, ride_changes
 from lib.access import Principal
 from lib.errors import FieldRefused, InvalidInput, NotFound, ScopeMissing, StaleVersion
 from tests import factories
@@ -164,30 +164,33 @@ def test_ride_cannot_move_onto_another_of_the_rider(
     assert state_of(ride) == before
 
 
-def test_planner_may_change_until_somebody_is_assigned(ride: Ride, planner: Principal, dispatcher: Principal) -> None:
+def test_planner_may_change_until_a_driver_is_en_route(ride: Ride, planner: Principal, dispatcher: Principal) -> None:
     factories.put_driver_on(ride)
+    amend(ride, planner, notes={"driver": "x"})
+    assert state_of(ride)["driver_notes"] == "x"
+    Ride.objects.update(status="en_route", departed_at=factories.NOW)
     before = state_of(ride)
 
     with pytest.raises(ScopeMissing):
-        amend(ride, planner, notes={"driver": "x"})
+        amend(ride, planner, notes={"driver": "y"})
     assert state_of(ride) == before
 
-    amend(ride, dispatcher, notes={"driver": "x"})
-    assert state_of(ride)["driver_notes"] == "x"
+    amend(ride, dispatcher, notes={"driver": "y"})
+    assert state_of(ride)["driver_notes"] == "y"
 
 
 @pytest.mark.parametrize("status", list(RideStatus))
 def test_each_status_lets_its_own_fields_change(status: RideStatus, dispatcher: Principal) -> None:
     ride = Ride(status=status)
 
-    for name in editing.EDITABLE[RideStatus.SCHEDULED]:
-        allowed = name in editing.EDITABLE[status]
+    for name in edit_checks.EDITABLE[RideStatus.SCHEDULED]:
+        allowed = name in edit_checks.EDITABLE[status]
         if allowed:
-            editing._require_editable(ride, {name: None}, dispatcher)
+            edit_checks.require_editable(ride, {name: None}, dispatcher)
         else:
-            with pytest.raises(editing.FieldLocked) as refused:
-                editing._require_editable(ride, {name: None}, dispatcher)
-            assert [detail.field for detail in refused.value.details] == [editing.wire_name(name)]
+            with pytest.raises(edit_checks.FieldLocked) as refused:
+                edit_checks.require_editable(ride, {name: None}, dispatcher)
+            assert [detail.field for detail in refused.value.details] == [edit_checks.wire_name(name)]
 
 
 def test_unmet_change_opens_exception_and_reverting_resolves_it(ride: Ride, dispatcher: Principal) -> None:
@@ -221,7 +224,7 @@ def test_released_leg_keeps_the_promise_it_was_given(
     Ride.objects.filter(pk=ride.pk).update(ready_at=now, ready_source="phone", promised_pickup_by=promised)
 
     amend(ride, planner, dropoff={"addressLine1": "9 Elm St"})
-    with pytest.raises(editing.AlreadyReleased):
+    with pytest.raises(edit_checks.AlreadyReleased):
         amend(ride, planner, will_call=False)
 
     ride.refresh_from_db()
@@ -311,7 +314,8 @@ def test_person_changes_customize_series_ride_but_not_its_names(
 def test_series_gives_its_own_word_and_a_ride_of_its_own_none(ride: Ride, planner: Principal) -> None:
     def shift(by: dt.timedelta) -> str:
         moved = {"pickup_at": factories.PICKUP + by}
-        amended = editing.edit(ride_id=ride.pk, changes=moved, occurrence_state="shifted", by=planner, at=factories.NOW)
+        options = editing.EditOptions(occurrence_state="shifted")
+        amended = editing.edit(ride_id=ride.pk, changes=moved, options=options, by=planner, at=factories.NOW)
         return amended.occurrence_state
 
     assert shift(HOUR) == ""
@@ -328,7 +332,7 @@ def test_series_gives_its_own_word_and_a_ride_of_its_own_none(ride: Ride, planne
 def test_null_removes_and_objects_merge() -> None:
     before = {"a": 1, "b": {"c": 2, "d": 3}, "e": None}
 
-    assert editing.merge(before, {"a": None, "b": {"c": None, "x": 4}, "f": [1]}) == {
+    assert ride_changes.merge(before, {"a": None, "b": {"c": None, "x": 4}, "f": [1]}) == {
         "b": {"d": 3, "x": 4},
         "e": None,
         "f": [1],

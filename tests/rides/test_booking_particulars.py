@@ -158,7 +158,7 @@ def test_second_ride_of_an_hour_is_moved_there_on_purpose_alone(
 
     with pytest.raises(booking.OverlappingRide):
         editing.edit(**moved)
-    amended = editing.edit(**moved, allow_duplicate=True)
+    amended = editing.edit(**moved, options=editing.EditOptions(allow_duplicate=True))
 
     assert (amended.pickup_at, amended.version) == (factories.PICKUP, 3)
     assert events_of(ride) == ["ride.scheduled", "ride.rescheduled", "ride.exception"]

@@ -99,9 +99,8 @@ def test_ride_that_is_moved_beside_another_waits_for_a_decision(
     later = draft(hospital, rider, pickup_at=factories.PICKUP + 180 * MINUTE)
     second = booking.book(draft=later, by=dispatcher, at=NOW).ride
 
-    editing.edit(
-        ride_id=second.pk, changes={"pickup_at": factories.PICKUP}, allow_duplicate=True, by=dispatcher, at=NOW
-    )
+    options = editing.EditOptions(allow_duplicate=True)
+    editing.edit(ride_id=second.pk, changes={"pickup_at": factories.PICKUP}, options=options, by=dispatcher, at=NOW)
 
     assert only(second) == ("duplicate_ride", "warning", "amend", {"rideIds": [str(first.pk)]})
 

@@ -15,7 +15,7 @@ from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking, editing, status_report
 from apps.rides.services.accommodation_change import change_accommodation
-from apps.rides.services.editing import ChangeQuestioned
+from apps.rides.services.edit_checks import ChangeQuestioned
 from apps.rides.services.eligibility_checks import Override
 from lib.access import Principal
 from lib.errors import FieldRefused, InvalidInput, ScopeMissing
@@ -41,7 +41,8 @@ def ride(hospital: Facility, rider: Rider, planner: Principal) -> Ride:
 
 
 def amend(ride: Ride, by: Principal, *, override: Override | None = None, **changes: Any) -> Ride:
-    return editing.edit(ride_id=ride.pk, changes=changes, override=override, by=by, at=NOW)
+    options = editing.EditOptions(override=override or Override())
+    return editing.edit(ride_id=ride.pk, changes=changes, options=options, by=by, at=NOW)
 
 
 def codes_of(refusal: ChangeQuestioned) -> list[tuple[str | None, str, str]]:

@@ -113,9 +113,9 @@ class Life:
             {"notes": {"driver": f"Ring {number} times."}},
             {"will_call": bool(number % 2)},
         ]
-        override = Override(True, "As agreed.")
+        options = editing.EditOptions(allow_duplicate=True, override=Override(True, "As agreed."))
         editing.edit(
-            ride_id=self.pick(number), changes=changes[number % len(changes)], allow_duplicate=True, override=override,
+            ride_id=self.pick(number), changes=changes[number % len(changes)], options=options,
             by=self.by, at=self.now,
         )  # fmt: skip
 

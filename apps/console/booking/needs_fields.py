@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from apps.riders.rules.needs import AssistLevel, Mobility, OxygenSource, Precautions, Severity
 from apps.riders.schemas.accommodation import MAX_LOAD_MINUTES, MAX_POUNDS, STAIR_EQUIPMENT
-from apps.rides.services.editing import merge
+from apps.rides.services.ride_changes import merge
 from lib.console_forms import capitalized
 
 Shape = Mapping[str, Any]

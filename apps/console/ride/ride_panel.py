@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from apps.console.ride import labels as ride_labels
+from apps.console.ride.field_labels import change_lines
 from apps.organizations.models import Contact, ContactRole
 from apps.riders import labels as rider_labels
 from apps.riders.rules.needs import AssistLevel
@@ -20,6 +21,7 @@ from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.queries.ride_story import Story
 from apps.rides.queries.rides import Entry
 from apps.rides.rules import disclosure
+from apps.rides.rules.change_values import field_changes
 from apps.rides.rules.disclosure import Disclosure
 from apps.rides.rules.reasons import CancellationTiming, Fault
 from apps.rides.services import leg_decisions, legs
@@ -196,15 +198,15 @@ def answer_of(exception_row: RideException) -> dict[str, Any] | None:
     return {"text": answer.label, "at": at, "is_split": answer is Answer.SPLIT}
 
 
-def timeline(story: Story, own: OwnReasons, by: Principal) -> list[dict[str, Any]]:
+def timeline(ride: Ride, story: Story, own: OwnReasons, by: Principal) -> list[dict[str, Any]]:
     """Return the history, newest first.
 
     `recorded` is the time of recording if it is at least a minute after the event, else None.
     """
-    return [_line(entry, story.names, own, by) for entry in reversed(story.timeline)]
+    return [_line(ride, entry, story.names, own, by) for entry in reversed(story.timeline)]
 
 
-def _line(entry: Entry, names: Mapping[str, str], own: OwnReasons, by: Principal) -> dict[str, Any]:
+def _line(ride: Ride, entry: Entry, names: Mapping[str, str], own: OwnReasons, by: Principal) -> dict[str, Any]:
     is_moment = entry.kind == "milestone"
     is_late = (entry.recorded_at - entry.occurred_at).total_seconds() >= 60
     return {
@@ -216,8 +218,17 @@ def _line(entry: Entry, names: Mapping[str, str], own: OwnReasons, by: Principal
         "source": rides_labels.SOURCES.get(entry.source or "", ""),
         "voided": entry.voided,
         "edited": entry.edited,
-        "details": _milestone_details(entry, by) if is_moment else details_of(entry.data, own),
+        "details": _milestone_details(entry, by) if is_moment else _event_details(ride, entry, own, by),
     }
+
+
+def _event_details(ride: Ride, entry: Entry, own: OwnReasons, by: Principal) -> list[str]:
+    """Return the data of an event, of an edit with old and new values instead of the names of fields."""
+    if entry.values is None:
+        return details_of(entry.data, own)
+    changes = field_changes(entry.values, disclosure.disclosure_of(by))
+    data = {key: value for key, value in entry.data.items() if key != "changed"}
+    return [*change_lines(changes, ride), *details_of(data, own)]
 
 
 def _milestone_details(entry: Entry, by: Principal) -> list[str]:

@@ -57,7 +57,7 @@ _REASON_LISTS = {
 @require_safe
 @require_scope(Scope.RIDES_READ)
 def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Show a ride.  At most twelve queries, independent of the length of its history."""
+    """Show a ride.  At most thirteen queries, independent of the length of its history."""
     return page(request, ride_id)
 
 
@@ -136,7 +136,7 @@ def _ride_context(ride: Ride, story: ride_story.Story, own: ride_panel.OwnReason
         "notes": ride_panel.notes(ride, to),
         "people": ride_panel.people(ride, story, to, by),
         "driver": ride_panel.driver_of(current, by) if current else "",
-        "timeline": ride_panel.timeline(story, own, by),
+        "timeline": ride_panel.timeline(ride, story, own, by),
         "assignments": ride_panel.assignments(story, by),
         "sees_exceptions": by.has_scope(Scope.EXCEPTIONS_READ),
         "exceptions": ride_panel.exceptions(story, by),

@@ -21,7 +21,7 @@ from apps.riders.queries import RiderRecord
 from apps.riders.rules.contacts import PHONE_KINDS
 from apps.riders.rules.rider_status import RiderStatus
 from apps.rides.rules.disclosure import disclosure_of
-from apps.rides.services.editing import merge
+from apps.rides.services.ride_changes import merge
 from lib.access import Principal
 from lib.console_forms import capitalized, choose, day_field
 

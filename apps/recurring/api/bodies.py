@@ -21,7 +21,7 @@ from apps.riders.rules.needs import Mobility
 from apps.riders.schemas.accommodation import AccommodationIn
 from apps.rides.rules.draft import Notes, Payment
 from apps.rides.schemas.ride_input import CompanionsIn, NotesIn
-from apps.rides.services.editing import merge
+from apps.rides.services.ride_changes import merge
 from lib.api import fields
 from lib.api.serializers import In
 from lib.errors import InvalidInput

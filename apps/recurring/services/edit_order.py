@@ -19,7 +19,7 @@ from apps.recurring.rules.recurrence import instants
 from apps.recurring.services import create_order, order_state, reconcile_rides
 from apps.recurring.services.create_order import STOPS, OrderResult, raise_if_any
 from apps.rides.services import booking, recurring_booking
-from apps.rides.services.editing import merge
+from apps.rides.services.ride_changes import merge
 from lib.access import Principal
 from lib.errors import Detail, InvalidInput
 

@@ -48,6 +48,7 @@ from apps.rides.services import (
     recurring_booking,
     status_report,
 )
+from apps.rides.services.editing import EditOptions
 from apps.rides.services.eligibility_checks import Override
 from apps.rides.services.recurring_booking import (
     LegSchedule,
@@ -292,10 +293,12 @@ def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: dat
     editing.edit(
         ride_id=ride_id,
         changes=changes,
-        allow_duplicate=True,
-        override=Override(requested=True, reason="standing_order_changed"),
-        occurrence_state=occurrence.change,
-        replace_needs=True,  # needs and companions that the order no longer has are removed from its rides
+        options=EditOptions(
+            allow_duplicate=True,
+            override=Override(requested=True, reason="standing_order_changed"),
+            occurrence_state=occurrence.change,
+            replace_needs=True,  # needs and companions that the order no longer has are removed from its rides
+        ),
         by=by,
         at=at,
     )

@@ -7,7 +7,7 @@ from apps.rides.rules.draft import ServiceType
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from lib.api import fields
-from lib.api.query import CountedPageQuery
+from lib.api.query import CountedPageQuery, Query
 
 # Spelled with one l by integrators; understood in the filter alone.
 ALIASES: Final = {"canceled": RideStatus.CANCELLED.value}
@@ -64,3 +64,9 @@ class ExceptionQuery(CountedPageQuery):
     facility_id = fields.Uuid(required=False)
     opened_from = fields.Instant(required=False, help_text="At or after.")
     opened_to = fields.Instant(required=False, help_text="Before.")
+
+
+class EditQuery(Query):
+    """How a change of a ride is made."""
+
+    preview = fields.Boolean(default=False, help_text="Says what would follow from the change, and stores nothing.")

@@ -12,10 +12,10 @@ from rest_framework.response import Response
 
 from apps.audit.services import audit
 from apps.audit.views import AuditedReads
-from apps.rides.api import report_bodies, ride_page
-from apps.rides.api.filters import RideQuery
+from apps.rides.api import edit_preview, report_bodies, ride_page
+from apps.rides.api.filters import EditQuery, RideQuery
 from apps.rides.api.report_bodies import ReadyIn, StatusIn
-from apps.rides.api.ride_answers import BulkAnswerOut, EntryOut, TimelineOut
+from apps.rides.api.ride_answers import BulkAnswerOut, EditPreviewOut, EntryOut, TimelineOut
 from apps.rides.models import Ride
 from apps.rides.queries import rides
 from apps.rides.rules.disclosure import disclosure_of
@@ -48,7 +48,7 @@ class RideViewSet(AuditedReads, ApiViewSet):
         "ready": Scope.RIDES_READ,
         "unready": Scope.RIDES_READ,
     }
-    queries = {"list": RideQuery}
+    queries = {"list": RideQuery, "partial_update": EditQuery}
     bodies = {
         "create": RideIn,
         "bulk": BulkIn,
@@ -67,12 +67,13 @@ class RideViewSet(AuditedReads, ApiViewSet):
         "ready": RideOut,
         "unready": RideOut,
     }
+    previews = {"partial_update": EditPreviewOut}
     _BOOKING = (Code.RIDER_NOT_BOOKABLE, Code.DUPLICATE_RIDE, Code.DUPLICATE_RESOURCE, Code.PICKUP_IN_PAST)
     refusals = {
         "list": (Code.INVALID_CURSOR, Code.PHI_NOT_PERMITTED),
         "create": _BOOKING,
         "bulk": _BOOKING,
-        "partial_update": (*_BOOKING, Code.RULE_VIOLATION),
+        "partial_update": (*_BOOKING, Code.RULE_VIOLATION, Code.ASSIGNMENT_REJECTED),
         "status_call": (
             Code.INVALID_TRANSITION,
             Code.TRANSITION_GUARD_FAILED,
@@ -154,11 +155,19 @@ class RideViewSet(AuditedReads, ApiViewSet):
         """Change a ride.
 
         JSON merge patch: fields that are left out stay, null clears an optional field, an empty string clears text.
-        Which fields may change depends on the status; after assignment a change needs the scope assignments:write.
+        Which fields may change depends on the status; once a driver is en route a change needs assignments:write as
+        well, and with the rider on board only destination and notes change.  `assignment` keeps the driver, reassigns
+        or unassigns; `moveReturnLeg` moves the later legs of the trip along.  With `preview=true` nothing is stored:
+        the answer says what would follow.
         If a new time or place breaks soft rules of booking or of the assignment, `RULE_VIOLATION` lists all of them
         with `kind` soft; `override` with `overrideReason` (scope `rides:override`) makes the change.
         """
-        return self._change(lambda: editing.edit(ride_id=id, **ride_input.changes_of(self.body()), **self._by_whom()))
+        arguments = {"ride_id": id, **ride_input.changes_of(self.body()), **self._by_whom()}
+        if not self.query["preview"]:
+            return self._change(lambda: editing.edit(**arguments))
+        preview = editing.preview(**arguments)
+        self._record_look(preview.before, "rides.read")
+        return Response(edit_preview.shape_of(preview, self.principal))
 
     def status_call(self, request: Request, id: UUID) -> Response:
         """Report the status that a ride has now.

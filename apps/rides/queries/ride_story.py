@@ -35,7 +35,7 @@ class Story:
 
 
 def story(of: Ride, by: Principal) -> Story:
-    """Read the related records of a ride.  At most nine queries."""
+    """Read the related records of a ride.  At most ten queries."""
     timeline = rides.timeline(of)
     assignments = _assignments(of, by)
     exceptions = _exceptions(of, by) if by.has_scope(Scope.EXCEPTIONS_READ) else []

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+import orjson
 from django.db.models import TextField, Value
 from django.db.models.functions import Cast, Replace
 from django.utils.translation import gettext_lazy as _
@@ -14,8 +15,9 @@ from apps.events.models import Event
 from apps.organizations import queries as organizations
 from apps.organizations.models import ExternalId, SubjectType
 from apps.organizations.queries import external_ids_of
-from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.models import Assignment, Milestone, Ride, RideChange
 from apps.rides.models.ride import ID_END, REVERSED_ID_END, RideQuerySet
+from apps.rides.rules.change_values import ChangedValues, from_json
 from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Phi, Principal
 from lib.errors import NotFound
@@ -86,6 +88,7 @@ class Entry:
     actor: str
     sequence: int | None = None
     data: dict[str, Any] = field(default_factory=dict)
+    values: ChangedValues | None = None  # of an edit; show them by `field_changes`
     source: str | None = None
     edited: bool = False
     voided: bool = False
@@ -97,7 +100,8 @@ class Entry:
 
 
 def timeline(of: Ride) -> list[Entry]:
-    """Return the events and milestones of a ride by time.  Two queries."""
+    """Return the events and milestones of a ride by time.  Three queries."""
+    values = {change.version: from_json(orjson.loads(change.values)) for change in RideChange.objects.filter(ride=of)}
     events = Event.objects.filter(subject_type="ride", subject_id=of.pk)
     entries = [
         Entry(
@@ -108,6 +112,7 @@ def timeline(of: Ride) -> list[Entry]:
             event.actor,
             sequence=event.sequence,
             data=event.data,
+            values=values.get(event.sequence),
         )
         for event in events.order_by("sequence")
     ]

@@ -44,8 +44,8 @@ _STEPS: Final[dict[RideAction, tuple[Action, ...]]] = {
     RideAction.UNFULFILLED: (Action.TURN_DOWN, Action.MARK_UNFULFILLED, Action.ABORT),
 }
 _S: Final = RideStatus
-# The booking role may change a ride until a driver is assigned.
-_BEFORE_ASSIGNMENT: Final = frozenset({_S.REQUESTED, _S.SCHEDULED})
+# The booking role may change a ride until a driver is en route.
+_BEFORE_DEPARTURE: Final = frozenset({_S.REQUESTED, _S.SCHEDULED, _S.ASSIGNED})
 _RELEASABLE: Final = frozenset({_S.SCHEDULED, _S.ASSIGNED})
 # Milestones that can be entered manually, upcoming ones first; past ones can be completed or corrected.
 MOMENTS: Final[dict[str, tuple[str, ...]]] = {
@@ -65,7 +65,7 @@ def allowed_actions(ride: RideStatusFields, by: Principal) -> frozenset[RideActi
     actions = {action for action, steps in _STEPS.items() if any(_permits(status, step, by) for step in steps)}
     if by.has_scope(Scope.RIDES_STATUS) and status in MOMENTS:
         actions.add(RideAction.MOMENT)
-    if by.has_scope(Scope.RIDES_WRITE) and (status in _BEFORE_ASSIGNMENT or by.has_scope(Scope.ASSIGNMENTS_WRITE)):
+    if by.has_scope(Scope.RIDES_WRITE) and (status in _BEFORE_DEPARTURE or by.has_scope(Scope.ASSIGNMENTS_WRITE)):
         actions.add(RideAction.NOTES)
     releases = by.has_scope(Scope.RIDES_WRITE) or by.has_scope(Scope.RIDES_STATUS)
     if ride.will_call and status in _RELEASABLE and releases:

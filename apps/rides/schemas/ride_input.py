@@ -13,6 +13,7 @@ from apps.rides import pickup_points
 from apps.rides.models.ride import Priority, SchedulingAnchor
 from apps.rides.rules.draft import ExternalName, Notes, Payment, ReturnLeg, RideDraft, ServiceType
 from apps.rides.services.booking import MAX_BULK
+from apps.rides.services.editing import CrewAction, CrewChoice, EditOptions
 from apps.rides.services.eligibility_checks import Override
 from lib.api import fields
 from lib.api.serializers import In, camel
@@ -202,6 +203,17 @@ class AskedIn(In):
     allow_duplicate = fields.Boolean(required=False)
 
 
+class CrewChoiceIn(In):
+    """What the change does with the driver of the ride."""
+
+    action = fields.Choice(
+        choices=words(*CrewAction), help_text="`keep` the driver, `reassign` to another, or `unassign`."
+    )
+    driver_id = fields.Uuid(required=False, help_text="With `reassign`, as `vehicleId`.")
+    vehicle_id = fields.Uuid(required=False)
+    attendant_ids = fields.List(child=fields.Uuid(), required=False, max_length=4)
+
+
 class RideChangesIn(AskedIn):
     """What may change on a ride that exists.
 
@@ -210,6 +222,10 @@ class RideChangesIn(AskedIn):
 
     example: ClassVar[dict[str, Any]] = {"pickupTime": "2026-11-20T15:30:00Z", "notes": {"driver": "Ring twice."}}
 
+    assignment = CrewChoiceIn(required=False, help_text="The driver stays if left out.")
+    move_return_leg = fields.Boolean(
+        required=False, help_text="Moves the later legs of the trip that have not begun by the same time."
+    )
     override = fields.Boolean(required=False, help_text="Makes the change though it breaks soft rules.")
     override_reason = fields.Text(max_length=500, required=False)
 
@@ -266,11 +282,21 @@ def _parts(body: dict[str, Any]) -> dict[str, Any]:
 def changes_of(body: dict[str, Any]) -> dict[str, Any]:
     """Convert a parsed PATCH to arguments of `editing.edit`."""
     changes = dict(body)
-    allow_duplicate = changes.pop("allow_duplicate", False)
-    override = Override(changes.pop("override", False), changes.pop("override_reason", ""))
+    crew = changes.pop("assignment", {})
+    options = EditOptions(
+        allow_duplicate=changes.pop("allow_duplicate", False),
+        override=Override(changes.pop("override", False), changes.pop("override_reason", "")),
+        crew=CrewChoice(
+            action=CrewAction(crew.get("action", CrewAction.KEEP)),
+            driver_id=crew.get("driver_id"),
+            vehicle_id=crew.get("vehicle_id"),
+            attendant_ids=tuple(crew.get("attendant_ids", ())),
+        ),
+        move_return=changes.pop("move_return_leg", False),
+    )
     if "external_ids" in changes:
         changes["external_ids"] = tuple(ExternalName(**name) for name in changes["external_ids"])
-    return {"changes": changes, "allow_duplicate": allow_duplicate, "override": override}
+    return {"changes": changes, "options": options}
 
 
 class BulkIn(In):

@@ -1,6 +1,6 @@
 """Applies changed needs of a rider to future rides, and checks their crews again."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -8,14 +8,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.fleet.models import Driver, Vehicle
 from apps.riders import services as riders
 from apps.riders.models import AccommodationProfile
 from apps.riders.rules import accommodation
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import editing, legs
-from apps.rides.services.eligibility_checks import recheck
+from apps.rides.services import edit_checks, legs, ride_changes
+from apps.rides.services.eligibility_checks import lock_crews, recheck
 from apps.rides.services.status import Note, touch
 from lib.access import Principal
 
@@ -66,7 +65,7 @@ def change_accommodation(
     profile = riders.set_accommodation(rider_id=rider_id, needs=needs, expected_version=expected_version, by=by, at=at)
     behind = [ride for ride in _locked(rider_id) if ride.accommodation_version != profile.number]
     behind.sort(key=lambda ride: (ride.pickup_at, ride.pk))
-    _lock_crews(behind)
+    lock_crews(behind)
     profiles = AccommodationProfile.objects.filter(rider_id=rider_id).exclude(pk=profile.pk)
     before = {row.number: accommodation.snapshot(row) for row in profiles} if behind else {}
     for ride in behind:
@@ -103,14 +102,6 @@ def _locked(rider_id: UUID) -> list[Ride]:
     return list(related.select_for_update(of=("self",)).order_by("pk"))
 
 
-def _lock_crews(rides: Collection[Ride]) -> None:
-    """Lock all drivers and then all vehicles, each by id, to avoid deadlocks."""
-    people = {person for ride in rides for person in (ride.driver_id, *ride.attendant_ids) if person is not None}
-    vehicles = {ride.vehicle_id for ride in rides if ride.vehicle_id is not None}
-    for rows in (Driver.objects.filter(pk__in=people), Vehicle.objects.filter(pk__in=vehicles)):
-        list(rows.order_by("pk").select_for_update(of=("self",), no_key=True).values_list("pk"))
-
-
 def _hand_on(
     ride: Ride, profile: AccommodationProfile, before: Mapping[str, Any], *, by: Principal, at: datetime
 ) -> None:
@@ -120,5 +111,5 @@ def _hand_on(
     ride.spaces_ambulatory, ride.spaces_wheelchair = places.ambulatory, places.wheelchair
     ride.spaces_stretcher = places.stretcher
     if ride.status == RideStatus.REQUESTED:
-        ride.review_reasons = editing.review_reasons(ride, editing.leg_of(ride), at=at, time_is_new=False)
+        ride.review_reasons = edit_checks.review_reasons(ride, ride_changes.leg_of(ride), at=at, time_is_new=False)
     touch(ride, "ride.updated", by=by, at=at, also=_COLUMNS, note=Note({"changed": ["accommodation"]}))

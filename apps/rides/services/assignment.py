@@ -256,6 +256,22 @@ def attach(
     exceptions.settle(ride, SETTLED_BY_ASSIGNMENT, by=by, at=at, code=ResolutionCode.REASSIGNED)
 
 
+def reassign(ride: Ride, crew: Crew, *, overridden: list[str], reason: str, by: Principal, at: datetime) -> Assignment:
+    """Replace the crew of a locked ride before boarding by a locked and checked one; see `assign`.
+
+    `overridden` are the checks that the caller's `reason` overrides.  The caller writes the audit entry.
+
+    Raises:
+        InvalidTransition, ScopeMissing: see `transition_of` and `require_permission`.
+    """
+    require_permission(transition_of(ride, Action.REASSIGN), by)
+    current, ride.rider = _current_assignment(ride)
+    new = _row_for(ride, crew, method=Assignment.Method.MANUAL, by=by, at=at)
+    new.overridden, new.override_reason = overridden, reason if overridden else ""
+    attach(new, Action.REASSIGN, Handover(), current, by=by, at=at)
+    return new
+
+
 def _checked(handover: Handover, ride: Ride, action: Action, by: Principal, at: datetime) -> Handover:
     """Check that a transfer, and only a transfer, has a reason and the data about a rider on board."""
     if handover.reason_code or action is Action.TRANSFER:

@@ -1,88 +1,50 @@
-"""Edits of existing rides: which fields can change at which status, and the consequences."""
+"""Edits of existing rides, and what follows from them for the driver, later legs of the trip and open exceptions.
 
-import copy
+`edit` saves an edit.  `preview` makes the same edit, reads what follows and rolls it back, so that both always agree.
+"""
+
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from enum import StrEnum
+from typing import Any, Final, cast
 from uuid import UUID
 
+import orjson
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
-from apps.organizations import services as organizations
-from apps.organizations.models import SubjectType
-from apps.organizations.rules import stops
+from apps.events.models import Event
 from apps.riders.models import Rider
-from apps.riders.rules import accommodation
-from apps.rides.models import Ride
+from apps.rides.models import Ride, RideChange
 from apps.rides.models.ride import OccurrenceState
-from apps.rides.queries import bookings
-from apps.rides.queries.conflicts import hide_rides, rides_out_of_reach
-from apps.rides.rules import booking_rules
-from apps.rides.rules.booking_rules import Question
-from apps.rides.rules.draft import Notes, Payment, RideDraft
-from apps.rides.rules.eligibility import Violation, ViolationKind
+from apps.rides.queries.candidates import Candidate, candidates
+from apps.rides.rules.change_values import ChangedValues
+from apps.rides.rules.eligibility import Violation
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import (
     arrival_times,
+    assignment,
     booking,
+    edit_checks,
     eligibility_checks,
     exceptions,
     legs,
     milestones,
+    ride_edit,
 )
+from apps.rides.services.edit_checks import ChangeQuestioned
 from apps.rides.services.eligibility_checks import Override, recheck
-from apps.rides.services.legs import Leg
+from apps.rides.services.return_leg import WAITING
+from apps.rides.services.ride_edit import RideEdit
 from apps.rides.services.status import Note, locked, touch
 from lib.access import Principal
-from lib.errors import Code, Detail, DomainError, FieldRefused, ScopeMissing
+from lib.errors import Detail, FieldRefused, InvalidInput, ScopeMissing
 from lib.messages import Message, lowered
 from lib.scopes import Scope
 
-_WINDOW: Final = ("window_starts_at", "window_ends_at", "promised_pickup_by")
-_TIMES: Final = (*_WINDOW, "timezone", "service_date", "will_call_expires_at", "estimated_miles", "estimated_minutes")
-_SPACES: Final = ("spaces_ambulatory", "spaces_wheelchair", "spaces_stretcher")
-# Columns determined by each part of a draft.  Columns of other parts stay, even if their rules have changed since.
-_DECIDES: Final[dict[str, tuple[str, ...]]] = {
-    "pickup_at": ("pickup_at", *_TIMES),
-    "pickup": ("pickup", "pickup_facility", *_TIMES),
-    "dropoff": ("dropoff", "dropoff_facility", *_TIMES),
-    "service_type": ("service_type", "priority"),
-    "priority": ("priority",),
-    "appointment_at": ("appointment_at", *_TIMES),
-    "scheduling_anchor": ("scheduling_anchor", *_TIMES),
-    "will_call": ("will_call", "pickup_time_kind", *_TIMES),
-    "accommodation": ("accommodation", *_SPACES),
-    "companions": ("companions", *_SPACES),
-    "vehicle_type_requested": ("vehicle_type_requested",),
-    "discharge": ("discharge",),
-    "dialysis": ("dialysis",),
-    "payment": ("payer", "program_code", "authorization_number", "authorization_expires_on"),
-    "notes": ("driver_notes", "dispatcher_notes", "facility_notes"),
-    "requested_by": ("requested_by",),
-    "external_ids": (),
-}
-_ANY: Final = frozenset(_DECIDES)
-_UNDER_WAY: Final = _ANY - {"pickup_at", "will_call", "service_type", "priority", "scheduling_anchor"}
-_ON_BOARD: Final = frozenset({"dropoff", "payment", "notes", "requested_by", "external_ids"})
-_ENDED: Final = frozenset({"payment", "notes", "external_ids"})
-EDITABLE: Final[Mapping[RideStatus, frozenset[str]]] = {
-    RideStatus.REQUESTED: _ANY,
-    RideStatus.SCHEDULED: _ANY,
-    RideStatus.ASSIGNED: _ANY,
-    RideStatus.EN_ROUTE: _UNDER_WAY,
-    RideStatus.ARRIVED: _UNDER_WAY,
-    RideStatus.IN_PROGRESS: _ON_BOARD,
-    RideStatus.COMPLETED: _ENDED,
-    RideStatus.CANCELLED: _ENDED,
-    RideStatus.NO_SHOW: _ENDED,
-    RideStatus.UNFULFILLED: _ENDED,
-}
-# Callers who may book can change these until a driver is en route.
-BEFORE_ASSIGNMENT: Final = frozenset({RideStatus.REQUESTED, RideStatus.SCHEDULED})
 _TIME_PARTS: Final = frozenset({"pickup_at", "appointment_at"})
 # Changes after which driver and vehicle are checked again.
 _TOUCHES_ASSIGNMENT: Final = frozenset(
@@ -93,107 +55,432 @@ _DECIDES_PUNCTUALITY: Final = frozenset(
     {"pickup_at", "appointment_at", "pickup", "dropoff", "accommodation", "discharge", "service_type"}
 )
 SLIPPED_BY: Final = timedelta(minutes=30)  # `discharge_slipped`
-_WIRE: Final = {"pickup_at": "pickupTime", "appointment_at": "appointmentTime", "payment": "payer"}
+# Statuses in which the crew is checked by a preview.
+_CHECKED: Final = frozenset({RideStatus.ASSIGNED, RideStatus.EN_ROUTE, RideStatus.ARRIVED})
+RETURN_PATH: Final = "returnLeg."  # of later legs of the trip in the request
+UNASSIGNED_BECAUSE: Final = "replanned"  # the reason code of a driver who is unassigned by an edit
 
 
-class FieldLocked(DomainError):
-    """The status of the ride does not allow these changes."""
+class CrewAction(StrEnum):
+    """What an edit does with the driver of the ride."""
 
-    code = Code.RULE_VIOLATION
-
-    def __init__(self, names: list[str], status: RideStatus) -> None:
-        message = Message(
-            _("This cannot be changed while the status is %(status)s."), {"status": lowered(status.label)}
-        )
-        details = [Detail(field=name, code="locked", message=message) for name in names]
-        super().__init__(message, details=details)
+    KEEP = "keep"
+    REASSIGN = "reassign"
+    UNASSIGN = "unassign"
 
 
-class AlreadyReleased(DomainError):
-    """A released ride cannot change its will-call setting."""
+@dataclass(frozen=True, slots=True)
+class CrewChoice:
+    """What an edit does with the driver; the ids are the new crew of a reassignment."""
 
-    code = Code.RULE_VIOLATION
-    template = _("The rider is marked ready. Undo that first.")
+    action: CrewAction = CrewAction.KEEP
+    driver_id: UUID | None = None
+    vehicle_id: UUID | None = None
+    attendant_ids: tuple[UUID, ...] = ()
 
 
-@transaction.atomic
+KEEP_CREW: Final = CrewChoice()
+NO_OVERRIDE: Final = Override()
+
+
+@dataclass(frozen=True, slots=True)
+class EditOptions:
+    """How an edit is made.
+
+    `override` accepts broken soft rules with a reason.  `move_return` moves the later legs of the trip that have not
+    begun by the same time.  With `replace_needs` accommodation and companions replace those of the ride and apply to
+    the rider's profile, as in a booking.  A ride of a series whose own columns change gets `occurrence_state`:
+    customized when a person edits it, and then the series no longer changes it; the series passes its own state.
+    """
+
+    allow_duplicate: bool = False
+    override: Override = NO_OVERRIDE
+    crew: CrewChoice = KEEP_CREW
+    move_return: bool = False
+    occurrence_state: str = OccurrenceState.CUSTOMIZED
+    replace_needs: bool = False
+
+
+KEEP_ALL: Final = EditOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class LaterLeg:
+    """A later leg of the trip in a preview, and its pickup time if it moves along."""
+
+    ride: Ride
+    pickup_at: datetime
+    is_moved: bool
+    loses_driver: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EditPreview:
+    """What an edit would change.
+
+    `ride` is the unsaved result; `questions` are broken soft rules of booking, `violations` those of the crew that the
+    ride would have; both as details of errors.  `best` is the best other driver, for callers who assign.  `events` are
+    ride ids and event types in order.
+    """
+
+    before: Ride
+    ride: Ride
+    changed: list[str]
+    values: ChangedValues
+    questions: list[Detail]
+    violations: list[Violation]
+    overlapping_ids: list[UUID]
+    later_legs: list[LaterLeg]
+    best: Candidate | None
+    events: list[tuple[UUID, str]]
+
+
 def edit(
     *,
     ride_id: UUID,
     changes: Mapping[str, Any],
-    allow_duplicate: bool = False,
-    override: Override | None = None,
+    options: EditOptions = KEEP_ALL,
     expected_version: int | None = None,
-    occurrence_state: str = OccurrenceState.CUSTOMIZED,
-    replace_needs: bool = False,
     by: Principal,
     at: datetime,
 ) -> Ride:
     """Change a ride.
 
     `changes` has keys of `RideDraft`; stops, accommodation, companions, discharge, dialysis, payment, notes and
-    requested_by hold only what differs and are merged (RFC 7396), external_ids replace the list.  With `replace_needs`
-    accommodation and companions replace those of the ride and apply to the rider's profile, as in a booking.
+    requested_by hold only what differs and are merged (RFC 7396), external_ids replace the list.
 
-    Records `ride.rescheduled` when the pickup time moves, else `ride.updated`; no event if nothing differs.  Checks the
-    driver and vehicle again: a crew that no longer fits opens `accommodation_mismatch`.  An expected ready time that
-    moves by more than half an hour opens `discharge_slipped`; opens the exceptions of a booking as well.  Locks the
-    rider before the ride if a time changes.
-
-    A ride of a series whose own columns change gets `occurrence_state`: customized when a person edits it, and then
-    the series no longer changes it; the series passes its own state.
+    Records `ride.rescheduled` when the pickup time moves, else `ride.updated`, one audit entry, and the old and new
+    values for the history of the ride; nothing if nothing differs.  A driver who stays is checked again: one who no
+    longer fits opens `accommodation_mismatch`.  An expected ready time that moves by more than half an hour opens
+    `discharge_slipped`; opens the exceptions of a booking as well.  Of later legs that move along, a driver who is not
+    free then is unassigned, unless there is an override.  Locks the rider before the ride if a time changes.
 
     Raises:
         NotFound, StaleVersion: see `status.locked`.
-        ScopeMissing: the caller may not book, or a driver has been assigned and they may not dispatch.
+        ScopeMissing: the caller may not book, or a driver is en route and they may not dispatch; or they may not
+            replace the driver.  Who may book can unassign a driver whom the change conflicts with.
         FieldLocked, AlreadyReleased: the status of the ride does not allow the change.
         InvalidInput, FieldRefused: a hard rule is broken; the field is named.
         ChangeQuestioned: the new time or place breaks a soft rule, and there is no override.
+        AssignmentRejected: checks of a new driver fail.
         booking.RiderNotBookable, booking.OverlappingRide: as for a booking, when the time moves.
     """
+    with transaction.atomic():
+        plan = _planned(ride_id, changes, options, expected_version=expected_version, by=by, at=at)
+        _save(plan, options, by=by, at=at)
+        return plan.main.ride
+
+
+def preview(
+    *,
+    ride_id: UUID,
+    changes: Mapping[str, Any],
+    options: EditOptions = KEEP_ALL,
+    expected_version: int | None = None,
+    by: Principal,
+    at: datetime,
+) -> EditPreview:
+    """Say what `edit` would change, and store nothing.
+
+    Broken soft rules and conflicts of the driver are in the result; the errors of hard rules are raised as by `edit`.
+    """
+    with transaction.atomic():
+        lenient = replace(options, allow_duplicate=True)
+        plan = _planned(ride_id, changes, lenient, expected_version=expected_version, by=by, at=at)
+        versions = {edit.ride.pk: edit.ride.version for edit in plan.edits}
+        before = plan.main.before
+        saved = _save(plan, lenient, enforce=False, by=by, at=at)
+        result = EditPreview(
+            before=before,
+            ride=plan.main.ride,
+            changed=plan.main.changed,
+            values=plan.main.values,
+            questions=saved.questions,
+            violations=saved.violations,
+            overlapping_ids=plan.main.overlapping_ids,
+            later_legs=_later_legs_of(plan, saved, by=by),
+            best=_best(before, saved, options.crew, by=by, at=at),
+            events=_events_since(versions),
+        )
+        transaction.set_rollback(True)
+    return result
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The locked and changed rides of an edit: the ride, and the later legs that move along by `delay`."""
+
+    main: RideEdit
+    later: list[RideEdit]
+    delay: timedelta
+
+    @property
+    def edits(self) -> list[RideEdit]:
+        return [self.main, *self.later]
+
+
+@dataclass(slots=True)
+class _Saved:
+    """Broken soft rules, violations of the crew that the ride has now, and the later legs that lost their driver."""
+
+    questions: list[Detail]
+    violations: list[Violation]
+    without_driver: set[UUID]
+
+
+def _planned(
+    ride_id: UUID,
+    changes: Mapping[str, Any],
+    options: EditOptions,
+    *,
+    expected_version: int | None,
+    by: Principal,
+    at: datetime,
+) -> _Plan:
+    """Lock the rides, and then their crews if they may change; apply the changes in memory."""
     rider = booking.locked_rider(ride_id, by) if _TIME_PARTS & set(changes) else None
     ride = locked(ride_id, by, expected_version=expected_version)
-    _require_editable(ride, changes, by)
-    leg = leg_after(ride, changes, by, replace_needs=replace_needs)
-    is_moved = changes.get("pickup_at", ride.pickup_at) != ride.pickup_at
-    legs.require_sound(leg, at=at, time_is_new=is_moved)
-    columns = _columns_after(ride, leg, changes, not_before=at if is_moved else ride.requested_at)
-    different = [name for name, value in columns.items() if getattr(ride, name) != value]
-    overlapping_ids: list[UUID] = []
-    if rider is not None and "pickup_at" in different:
-        overlapping_ids = _require_time(ride, rider, columns, allow_duplicate, by)
-    before = copy.copy(ride)
-    for name in different:
-        setattr(ride, name, columns[name])
-    if _TIME_PARTS & set(different):
-        require_order(ride, field="pickupTime" if "pickup_at" in different else "appointmentTime")
-    overridden = require_no_conflicts(before, ride, leg, override or Override(), by=by, at=at)
-    different += _encrypt(ride, leg, changes)
-    names = [name for name in changes if _is_different(name, different)]
-    if "external_ids" in changes and _replace_external_ids(ride, changes, by):
-        names.append("external_ids")
-    if not names:
-        ride.refresh_from_db(fields=different)  # derived columns alone are neither saved nor returned
-        return ride
-    if ride.occurrence_key and ride.occurrence_state != occurrence_state and names != ["external_ids"]:
-        ride.occurrence_state = occurrence_state
-        names.append("occurrence_state")
-        different.append("occurrence_state")
-    if ride.status == RideStatus.REQUESTED:
-        ride.review_reasons = review_reasons(ride, leg, at=at, time_is_new="pickup_at" in names)
-        different.append("review_reasons")
-    data: dict[str, Any] = {"overridden": overridden} if overridden else {}
+    edit_checks.require_editable(ride, changes, by)
+    _require_crew_choice(ride, options.crew, by)
+    moves_later_legs = options.move_return and rider is not None
+    later = [locked(leg.pk, by) for leg in _waiting_legs(ride, by)] if moves_later_legs else []
+    if later or options.crew.action is CrewAction.REASSIGN:
+        people = [pk for pk in (options.crew.driver_id, *options.crew.attendant_ids) if pk is not None]
+        vehicles = [options.crew.vehicle_id] if options.crew.vehicle_id is not None else []
+        eligibility_checks.lock_crews([ride, *later], people=people, vehicles=vehicles)
+    main = ride_edit.edited(
+        ride,
+        rider,
+        changes,
+        allow_duplicate=options.allow_duplicate,
+        replace_needs=options.replace_needs,
+        by=by,
+        at=at,
+    )
+    delay = _delay(main)
+    edits = [_moved(leg, rider, delay, options, by=by, at=at) for leg in later if delay]
+    plan = _Plan(main, edits, delay)
+    for edit in plan.edits:
+        if edit.moves:
+            edit_checks.require_order(edit.ride, field=edit.time_field, instead=[other.ride for other in plan.edits])
+    return plan
+
+
+def _require_crew_choice(ride: Ride, crew: CrewChoice, by: Principal) -> None:
+    """Check that the driver of the ride can be replaced or unassigned by an edit.
+
+    Raises:
+        ScopeMissing: the caller may not assign.
+        FieldRefused: names the field of the choice.
+    """
+    if crew.action is CrewAction.KEEP:
+        return
+    if crew.action is CrewAction.REASSIGN and not by.has_scope(Scope.ASSIGNMENTS_WRITE):
+        raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)
+    possible = {RideStatus.ASSIGNED, RideStatus.EN_ROUTE}
+    if crew.action is CrewAction.REASSIGN:
+        possible |= {RideStatus.ARRIVED}
+    status = RideStatus(ride.status)
+    if status not in possible:
+        message = Message(
+            _("The driver cannot change by an edit while the status is %(status)s."), {"status": lowered(status.label)}
+        )
+        raise FieldRefused([Detail(field="assignment.action", code="not_here", message=message)])
+    if crew.action is CrewAction.REASSIGN:
+        ids = {"assignment.driverId": crew.driver_id, "assignment.vehicleId": crew.vehicle_id}
+        if missing := [name for name, pk in ids.items() if pk is None]:
+            required = _("%(field)s is required to reassign the ride.")
+            raise FieldRefused([Detail(field=name, code="required", message=required) for name in missing])
+
+
+def _waiting_legs(ride: Ride, by: Principal) -> list[Ride]:
+    """List the later legs of the trip in the caller's data scope that have not begun."""
+    if ride.trip_id is None:
+        return []
+    legs = Ride.objects.in_charge_of(by).filter(trip_id=ride.trip_id, leg_sequence__gt=ride.leg_sequence)
+    return list(legs.filter(status__in=sorted(WAITING), ready_at=None).order_by("leg_sequence", "pk"))
+
+
+def _delay(edit: RideEdit) -> timedelta:
+    """Return by how much later the rider is free: by the appointment if there is one, else by the pickup."""
+    was, will_be = edit.before.appointment_at, edit.ride.appointment_at
+    if was is not None and will_be is not None and was != will_be:
+        return will_be - was
+    return edit.ride.pickup_at - edit.before.pickup_at
+
+
+def _moved(
+    leg: Ride, rider: Rider | None, delay: timedelta, options: EditOptions, *, by: Principal, at: datetime
+) -> RideEdit:
+    changes = {"pickup_at": leg.pickup_at + delay}
+    if leg.appointment_at is not None:
+        changes["appointment_at"] = leg.appointment_at + delay
+    return ride_edit.edited(
+        leg, rider, changes, allow_duplicate=options.allow_duplicate, path=RETURN_PATH, by=by, at=at
+    )
+
+
+def _save(plan: _Plan, options: EditOptions, *, enforce: bool = True, by: Principal, at: datetime) -> _Saved:
+    """Save all rides of an edit; without `enforce` despite conflicts.
+
+    Later legs first: the driver's day then has their new times when the ride is checked.
+    """
+    main, keeps = plan.main, options.crew.action is CrewAction.KEEP
+    questions = [
+        detail
+        for edit in plan.edits
+        if edit_checks.needs_check(edit.before, edit.ride)
+        for detail in edit_checks.questions(edit.before, edit.ride, edit.leg, at=at)
+    ]
+    for edit in plan.later:
+        _save_one(edit, options, {}, checks_crew=False, by=by, at=at)
+    conflicts = list(questions)
+    if keeps and edit_checks.needs_check(main.before, main.ride):
+        new = edit_checks.new_violations(main.before, main.ride, by=by, at=at)
+        conflicts += edit_checks.violation_details(new)
+    overridden = _overridden(conflicts, options.override, by) if enforce else []
+    _save_one(main, options, {"overridden": overridden} if overridden else {}, checks_crew=keeps, by=by, at=at)
+    violations = _crew_after(main, options, enforce=enforce, by=by, at=at)
+    without_driver = {edit.ride.pk for edit in plan.later if _loses_driver(edit, options.override, by=by, at=at)}
+    return _Saved(questions, violations, without_driver)
+
+
+def _overridden(conflicts: list[Detail], override: Override, by: Principal) -> list[str]:
+    """Return the codes of the overridden rules.
+
+    Raises:
+        ChangeQuestioned: there are conflicts, and no override.
+        ScopeMissing, InvalidInput: see `require_override_right`.
+    """
+    if not conflicts:
+        return []
+    if not override.requested:
+        raise ChangeQuestioned(conflicts[0].message, details=conflicts)
+    eligibility_checks.require_override_right(override, by)
+    return list(dict.fromkeys(detail.code for detail in conflicts))
+
+
+def _save_one(
+    edit: RideEdit, options: EditOptions, data: dict[str, Any], *, checks_crew: bool, by: Principal, at: datetime
+) -> None:
+    """Save a ride with its event, audit entry and values; nothing if no part differs."""
+    before, ride = edit.before, edit.ride
+    if not edit.names:
+        ride.refresh_from_db(fields=edit.columns)  # derived columns alone are neither saved nor returned
+        return
+    values = edit.values
+    names = set(edit.names)
+    ride_edit.customize(edit, options.occurrence_state)
+    ride_edit.review_again(edit, at=at)
+    noted = dict(data)
     if "pickup_at" in names:
-        data["previousPickupTime"] = before.pickup_at.isoformat().replace("+00:00", "Z")
-    _record(ride, names, different, data, reason=override.reason if override and overridden else "", by=by, at=at)
-    _open_and_settle(before, ride, set(names), by=by, at=at)
-    booking.open_duplicate(ride, overlapping_ids, detected_by="amend", by=by, at=at)
-    return ride
+        noted["previousPickupTime"] = before.pickup_at.isoformat().replace("+00:00", "Z")
+    event_type = "ride.rescheduled" if "pickup_at" in names else "ride.updated"
+    note = Note(data={"changed": edit.changed, **noted})
+    touch(ride, event_type, by=by, at=at, also=edit.columns, note=note)
+    change = RideChange(ride=ride, version=ride.version)
+    change.values = orjson.dumps(values.as_json()).decode()
+    change.save(force_insert=True)
+    crew = options.crew.action if edit.leg.path == "" else CrewAction.KEEP
+    audit.record(
+        by=by,
+        action="rides.amend",
+        subject_type="ride",
+        subject_id=ride.pk,
+        rider_ids=[ride.rider_id],
+        facility_id=ride.facility_id,
+        reason=options.override.reason if data else "",
+        details={"fields": edit.changed, **data, **({} if crew is CrewAction.KEEP else {"assignment": crew.value})},
+    )
+    _open_and_settle(before, ride, names, checks_crew=checks_crew, by=by, at=at)
+    booking.open_duplicate(ride, edit.overlapping_ids, detected_by="amend", by=by, at=at)
 
 
-def _open_and_settle(before: Ride, ride: Ride, names: set[str], *, by: Principal, at: datetime) -> None:
-    """Open and settle exceptions after the change."""
-    if ride.assignment_id is not None and _TOUCHES_ASSIGNMENT & names:
+def _crew_after(edit: RideEdit, options: EditOptions, *, enforce: bool, by: Principal, at: datetime) -> list[Violation]:
+    """Replace or unassign the driver as chosen; return the violations of the crew, if `enforce` only of a new one."""
+    ride, choice = edit.ride, options.crew
+    if choice.action is CrewAction.KEEP:
+        return [] if enforce or ride.status not in _CHECKED else edit_checks.crew_violations(ride, by=by, at=at)
+    if choice.action is CrewAction.UNASSIGN:
+        if not by.has_scope(Scope.ASSIGNMENTS_WRITE) and edit_checks.crew_violations(ride, by=by, at=at):
+            by = by.elevated(Scope.ASSIGNMENTS_WRITE)
+        assignment.detach(ride, reason_code=UNASSIGNED_BECAUSE, note="", by=by, at=at)
+        return []
+    crew = _new_crew(choice, by)
+    violations = eligibility_checks.judge(ride, crew, by=by, at=at)
+    overridden = eligibility_checks.require_fit(violations, options.override, by) if enforce else []
+    assignment.reassign(ride, crew, overridden=overridden, reason=options.override.reason, by=by, at=at)
+    return violations
+
+
+def _new_crew(choice: CrewChoice, by: Principal) -> eligibility_checks.Crew:
+    try:
+        return eligibility_checks.locked_crew(
+            driver_id=cast(UUID, choice.driver_id),  # both are there, see `_require_crew_choice`
+            vehicle_id=cast(UUID, choice.vehicle_id),
+            attendant_ids=choice.attendant_ids,
+            by=by,
+        )
+    except InvalidInput as refusal:
+        refusal.details = legs.prefixed(refusal.details, "assignment.")
+        raise
+
+
+def _loses_driver(edit: RideEdit, override: Override, *, by: Principal, at: datetime) -> bool:
+    """Unassign the driver of a later leg that moved along if they are not free then and there is no override."""
+    ride = edit.ride
+    if ride.driver_id is None:
+        return False
+    everybody = by.elevated(Scope.ASSIGNMENTS_WRITE)
+    if override.requested or not edit_checks.new_violations(edit.before, ride, by=everybody, at=at):
+        recheck(ride, by=by, at=at, detected_by="amend")
+        return False
+    assignment.detach(ride, reason_code=UNASSIGNED_BECAUSE, note="", by=everybody, at=at)
+    assignment.audit_release(ride, reason_code=UNASSIGNED_BECAUSE, note="", by=by)
+    return True
+
+
+# What follows, for the preview
+
+
+def _later_legs_of(plan: _Plan, saved: _Saved, *, by: Principal) -> list[LaterLeg]:
+    if plan.later:
+        return [
+            LaterLeg(edit.before, edit.ride.pickup_at, True, edit.ride.pk in saved.without_driver)
+            for edit in plan.later
+        ]
+    if not plan.delay:
+        return []
+    return [LaterLeg(leg, leg.pickup_at + plan.delay, False, False) for leg in _waiting_legs(plan.main.ride, by)]
+
+
+def _best(before: Ride, saved: _Saved, crew: CrewChoice, *, by: Principal, at: datetime) -> Candidate | None:
+    """Return the best driver instead of one who does not fit, for callers who may assign."""
+    replaces = before.driver_id is not None and before.status in _CHECKED
+    if not replaces or not by.has_scope(Scope.ASSIGNMENTS_WRITE):
+        return None
+    if not saved.violations and crew.action is CrewAction.KEEP:
+        return None
+    for candidate in candidates(ride_id=before.pk, by=by, at=at):
+        if candidate.driver_id != before.driver_id and candidate.vehicle_id is not None and not candidate.refused:
+            return candidate
+    return None
+
+
+def _events_since(versions: Mapping[UUID, int]) -> list[tuple[UUID, str]]:
+    rows = Event.objects.filter(subject_type="ride", subject_id__in=versions).order_by("pk")
+    return [
+        (row.subject_id, row.type)
+        for row in rows.only("subject_id", "type", "sequence")
+        if row.sequence > versions[row.subject_id]
+    ]
+
+
+def _open_and_settle(
+    before: Ride, ride: Ride, names: set[str], *, checks_crew: bool, by: Principal, at: datetime
+) -> None:
+    """Open and settle exceptions after the change; the crew is checked again if `checks_crew`."""
+    if checks_crew and ride.assignment_id is not None and _TOUCHES_ASSIGNMENT & names:
         recheck(ride, by=by, at=at, detected_by="amend")
     if _DECIDES_PUNCTUALITY & names:
         arrival_times.check_appointment(ride, detected_by="amend", by=by, at=at)
@@ -213,392 +500,3 @@ def _has_slipped(before: Ride, after: Ride) -> bool:
 def _expected_ready_at(ride: Ride) -> datetime | None:
     expected_at = (ride.discharge or {}).get("expectedReadyAt")
     return datetime.fromisoformat(expected_at) if expected_at else None
-
-
-def _require_editable(ride: Ride, changes: Mapping[str, Any], by: Principal) -> None:
-    if not by.has_scope(Scope.RIDES_WRITE):
-        raise ScopeMissing(Scope.RIDES_WRITE)
-    status = RideStatus(ride.status)
-    if status not in BEFORE_ASSIGNMENT and not by.has_scope(Scope.ASSIGNMENTS_WRITE):
-        raise ScopeMissing(Scope.ASSIGNMENTS_WRITE)
-    if too_late := [wire_name(name) for name in changes if name not in EDITABLE[status]]:
-        raise FieldLocked(too_late, status)
-    if ride.ready_at is not None and changes.get("will_call", True) is False:
-        raise AlreadyReleased
-
-
-def wire_name(part: str) -> str:
-    """Return the API's name of a part of a draft."""
-    if part in _WIRE:
-        return _WIRE[part]
-    first, *rest = part.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def _columns_after(ride: Ride, leg: Leg, changes: Mapping[str, Any], *, not_before: datetime) -> dict[str, Any]:
-    """Return the columns of the leg that the changes determine; its window begins after `not_before`.
-
-    A ride that was released or reached keeps its promised times: punctuality is measured by them.
-    """
-    decided = {column for name in changes for column in _DECIDES[name]}
-    if ride.ready_at is not None or ride.arrived_pickup_at is not None:
-        decided -= set(_WINDOW)
-    return {name: value for name, value in legs.columns(leg, not_before=not_before).items() if name in decided}
-
-
-def _require_time(
-    ride: Ride, rider: Rider, columns: Mapping[str, Any], allow_duplicate: bool, by: Principal
-) -> list[UUID]:
-    booking.require_bookable(rider, columns["service_date"])
-    besides = booking.legs_of_trip(ride)
-    return booking.require_free(ride.rider_id, columns, besides=besides, allowed=allow_duplicate, by=by)
-
-
-def _encrypt(ride: Ride, leg: Leg, changes: Mapping[str, Any]) -> list[str]:
-    # Only changed texts: encrypting the same text again gives another value.
-    new = {
-        name: ways_in
-        for name, ways_in in zip(("pickup", "dropoff"), leg.access, strict=True)
-        if ways_in is not None and ways_in != legs.opened_access(getattr(ride, f"{name}_access"))
-    }
-    legs.seal_access(ride, pickup=new.get("pickup"), dropoff=new.get("dropoff"))
-    sealed = [f"{name}_access_encrypted" for name in new]
-    if "member_id" in (changes.get("payment") or {}):
-        ride.payer_member_id = changes["payment"]["member_id"] or ""
-        sealed.append("payer_member_id_encrypted")
-    return sealed
-
-
-_ENCRYPTED_COLUMNS: Final = {
-    "pickup": ("pickup_access_encrypted",),
-    "dropoff": ("dropoff_access_encrypted",),
-    "discharge": ("dropoff_access_encrypted",),
-    "payment": ("payer_member_id_encrypted",),
-}
-
-
-def _is_different(name: str, different: list[str]) -> bool:
-    """Check whether fields of the change differ; derived columns do not count."""
-    own_columns = {"pickup_at": ("pickup_at",), "pickup": ("pickup",), "dropoff": ("dropoff",)}.get(
-        name, _DECIDES[name]
-    )
-    return any(column in different for column in (*own_columns, *_ENCRYPTED_COLUMNS.get(name, ())))
-
-
-def _replace_external_ids(ride: Ride, changes: Mapping[str, Any], by: Principal) -> bool:
-    return organizations.replace_external_ids(
-        subject_type=SubjectType.RIDE,
-        subject_id=ride.pk,
-        external_ids=[
-            {item.name: getattr(external_id, item.name) for item in fields(external_id)}
-            for external_id in changes["external_ids"]
-        ],
-        in_reach=lambda pk: Ride.objects.visible_to(by).filter(pk=pk).exists(),
-    )
-
-
-def _record(
-    ride: Ride,
-    names: list[str],
-    different: list[str],
-    data: Mapping[str, Any],
-    *,
-    reason: str,
-    by: Principal,
-    at: datetime,
-) -> None:
-    changed = [wire_name(name) for name in names]
-    event_type = "ride.rescheduled" if "pickup_at" in names else "ride.updated"
-    touch(ride, event_type, by=by, at=at, also=different, note=Note(data={"changed": changed, **data}))
-    audit.record(
-        by=by,
-        action="rides.amend",
-        subject_type="ride",
-        subject_id=ride.pk,
-        rider_ids=[ride.rider_id],
-        facility_id=ride.facility_id,
-        reason=reason,
-        details={"fields": changed, **({"overridden": data["overridden"]} if "overridden" in data else {})},
-    )
-
-
-_ADDRESS: Final = ("addressLine1", "city", "state", "postalCode")
-
-
-def leg_after(ride: Ride, changes: Mapping[str, Any], by: Principal, *, replace_needs: bool = False) -> Leg:
-    """Apply the changes to the current ride.
-
-    With `replace_needs` accommodation and companions replace those of the ride and apply to the rider's profile, as in
-    a booking.
-    """
-    draft = _draft_of(ride)
-    replaced = {"companions"} if replace_needs else set[str]()
-    merged = {
-        name: value if name in replaced else _merged(name, getattr(draft, name), value)
-        for name, value in changes.items()
-    }
-    if "service_type" in changes and "priority" not in changes:
-        merged["priority"] = ""
-    draft = replace(draft, **merged)
-    facilities = bookings.facilities(
-        [UUID(str(draft_stop["facilityId"])) for draft_stop in _changed_stops(draft, changes)], by
-    )
-    entrances = legs.entrances_of([draft])
-    pickup, pickup_facility = dict(draft.pickup), ride.pickup_facility
-    dropoff, dropoff_facility = dict(draft.dropoff), ride.dropoff_facility
-    access: list[Mapping[str, str] | None] = [None, None]
-    if "pickup" in changes:
-        pickup, pickup_facility = legs.resolved_stop(
-            draft.pickup, path="pickup", facilities=facilities, entrances=entrances
-        )
-    if "dropoff" in changes:
-        dropoff, dropoff_facility = legs.resolved_stop(
-            draft.dropoff, path="dropoff", facilities=facilities, entrances=entrances
-        )
-    if "pickupEntranceId" in (changes.get("discharge") or {}):
-        legs.require_meeting_point(draft, pickup_facility, entrances)
-    if "accessCode" in (changes.get("pickup") or {}):
-        access[0] = legs.access_of(changes["pickup"])
-    if "accessCode" in (changes.get("dropoff") or {}) or "homeAccess" in (changes.get("discharge") or {}):
-        access[1] = _ways_in(legs.opened_access(ride.dropoff_access), changes)
-    return replace(
-        leg_of(ride),
-        draft=replace(draft, pickup=pickup, dropoff=dropoff),
-        pickup_facility=pickup_facility,
-        dropoff_facility=dropoff_facility,
-        # An inactive payer stays on existing rides.
-        payer=booking.payer_of(draft.payment.payer_id) if draft.payment.payer_id != ride.payer_id else ride.payer,
-        needs=_replaced_needs(ride, changes["accommodation"])
-        if replace_needs and "accommodation" in changes
-        else _needs_after(ride, changes),
-        access=(access[0], access[1]),
-    )
-
-
-def leg_of(ride: Ride) -> Leg:
-    """Convert a ride into a leg; encrypted parts stay encrypted."""
-    return Leg(
-        draft=_draft_of(ride),
-        leg_type=ride.leg_type,
-        sequence=ride.leg_sequence,
-        owner=ride.facility,
-        pickup_facility=ride.pickup_facility,
-        dropoff_facility=ride.dropoff_facility,
-        payer=ride.payer,
-        needs=ride.accommodation,
-        needs_version=ride.accommodation_version,
-    )
-
-
-def review_reasons(ride: Ride, leg: Leg, *, at: datetime, time_is_new: bool = True) -> list[str]:
-    """List the soft rules that the current ride breaks; `leg` is the ride as a leg.
-
-    Without `time_is_new` the rule of the lead time keeps its result from when the time was requested.  One query, two
-    if no vehicle fits.
-    """
-    names = ("service_date", "spaces_ambulatory", "spaces_wheelchair", "spaces_stretcher")
-    broken = {*legs.review_reasons(leg, {name: getattr(ride, name) for name in names}, at=at)}
-    if not time_is_new:
-        broken = broken - {Question.LEAD_TIME} | {*ride.review_reasons} & {Question.LEAD_TIME}
-    return [question.value for question in Question if question in broken]
-
-
-def _ways_in(current: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, str]:
-    """Merge the access to the drop-off: door code and key change separately, and an empty text removes one."""
-    dropoff, home = changes.get("dropoff") or {}, (changes.get("discharge") or {}).get("homeAccess") or {}
-    changed = {key: source[key] for key, source in (("accessCode", dropoff), (legs.KEY_INFO, home)) if key in source}
-    return {key: text for key, text in {**current, **changed}.items() if text}
-
-
-def _draft_of(ride: Ride) -> RideDraft:
-    """Convert a ride into a draft; encrypted parts stay encrypted."""
-    return RideDraft(
-        pickup_at=ride.pickup_at,
-        pickup=stops.normal(ride.pickup),
-        dropoff=stops.normal(ride.dropoff),
-        rider_id=ride.rider_id,
-        service_type=ride.service_type,
-        priority=ride.priority,
-        appointment_at=ride.appointment_at,
-        scheduling_anchor=ride.scheduling_anchor,
-        will_call=ride.will_call,
-        companions=ride.companions,
-        vehicle_type_requested=ride.vehicle_type_requested,
-        discharge=ride.discharge,
-        dialysis=ride.dialysis,
-        payment=Payment(
-            payer_id=ride.payer_id,
-            program_code=ride.program_code,
-            authorization_number=ride.authorization_number,
-            authorization_expires_on=ride.authorization_expires_on,
-        ),
-        notes=Notes(ride.driver_notes, ride.dispatcher_notes, ride.facility_notes),
-        requested_by=ride.requested_by,
-    )
-
-
-def _merged(name: str, before: Any, change: Any) -> Any:
-    if name == "vehicle_type_requested":
-        return change or ""
-    if name in ("payment", "notes"):
-        empty = type(before)()
-        values = {key: getattr(empty, key) if value is None else value for key, value in change.items()}
-        return replace(before, **values)
-    if name in ("pickup", "dropoff"):
-        return _merged_stop(before, change)
-    if isinstance(change, Mapping) and name != "accommodation":
-        return merge(before or {}, change)
-    return change
-
-
-def merge(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply a JSON merge patch (RFC 7396): null removes, objects merge, everything else replaces."""
-    merged = {key: value for key, value in before.items() if key not in patch or patch[key] is not None}
-    for key, value in patch.items():
-        if isinstance(value, Mapping):
-            merged[key] = merge(before.get(key) or {}, value)
-        elif value is not None:
-            merged[key] = value
-    return merged
-
-
-def _merged_stop(before: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge a stop; after a move, details of the old place are removed."""
-    moved = "facilityId" in patch and patch["facilityId"] != before.get("facilityId")
-    moved = moved or any(key in patch and patch[key] != before.get(key) for key in _ADDRESS)
-    if not moved:
-        return merge(before, patch)
-    stale = {"lat", "lng", "entranceId", "entranceText"}
-    if "facilityId" in patch and patch["facilityId"] is not None:
-        stale |= {"name", "addressLine1", "addressLine2", "city", "state", "postalCode"}
-    elif "facilityId" not in patch:
-        stale |= {"facilityId"}
-    return merge({key: value for key, value in before.items() if key not in stale}, patch)
-
-
-def _changed_stops(draft: RideDraft, changes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    draft_stops = {"pickup": draft.pickup, "dropoff": draft.dropoff}
-    return [stop for name, stop in draft_stops.items() if name in changes and stop.get("facilityId")]
-
-
-def _replaced_needs(ride: Ride, ride_needs: Mapping[str, Any]) -> dict[str, Any]:
-    profile = bookings.current_profile(ride.rider_id)
-    base = accommodation.snapshot(profile) if profile else accommodation.complete({})
-    return legs.needs_of(base, ride_needs, leg_type=ride.leg_type)
-
-
-def _needs_after(ride: Ride, changes: Mapping[str, Any]) -> dict[str, Any]:
-    before = dict(ride.accommodation)
-    if "accommodation" not in changes:
-        return {**accommodation.complete(before), "overridden": before.get("overridden", [])}
-    base = accommodation.complete(before)
-    after = accommodation.overridden(base, changes["accommodation"])
-    marked = {*before.get("overridden", []), *(key for key in accommodation.KEYS if after[key] != base[key])}
-    return {**after, "overridden": [key for key in accommodation.KEYS if key in marked]}
-
-
-# Legs with these statuses do not count for the sequence.
-_NOT_RIDDEN: Final = (RideStatus.CANCELLED, RideStatus.NO_SHOW, RideStatus.UNFULFILLED)
-# Soft rules of a new time or place; needs and payer are facts that need no override.
-_OF_TIME: Final = frozenset({Question.LEAD_TIME, Question.AUTHORIZATION_EXPIRED})
-_OF_PLACE: Final = frozenset({Question.SERVICE_AREA, Question.UNKNOWN_COORDINATES})
-_MOVED_BY: Final = ("pickup_at", "pickup", "dropoff", "estimated_minutes", "will_call")
-
-
-class ChangeQuestioned(DomainError):
-    """The change breaks soft rules, listed in the details; it needs an override with a reason."""
-
-    code = Code.RULE_VIOLATION
-
-
-def require_order(ride: Ride, *, field: str) -> None:
-    """Refuse a time that puts the legs of a trip out of sequence.  One query, none without a trip.
-
-    Raises:
-        FieldRefused: names `field`.
-    """
-    if ride.trip_id is None:
-        return
-    other_legs = Ride.objects.filter(trip_id=ride.trip_id).exclude(pk=ride.pk).exclude(status__in=_NOT_RIDDEN)
-    for other_leg in other_legs.only("leg_sequence", "pickup_at", "appointment_at"):
-        first, second = sorted((ride, other_leg), key=lambda leg: leg.leg_sequence)
-        if not booking_rules.follows(second.pickup_at, first.pickup_at, first.appointment_at):
-            message = _("The legs of a trip must stay in order.")
-            raise FieldRefused([Detail(field=field, code="leg_order", message=message)])
-
-
-def require_no_conflicts(
-    before: Ride, after: Ride, leg: Leg, override: Override, *, by: Principal, at: datetime
-) -> list[str]:
-    """Refuse a new time or place of a scheduled ride that breaks soft rules, or return the overridden rules.
-
-    Counts only conflicts that the change causes.  Once the driver is en route, no override is needed.  `leg` is `after`
-    as a leg.  Locks the crew.
-
-    Raises:
-        ChangeQuestioned: lists review reasons by code, and violations with their subjects.
-        ScopeMissing, InvalidInput: see `require_override_right`.
-    """
-    moved = any(getattr(before, name) != getattr(after, name) for name in _MOVED_BY)
-    if not moved or after.status not in (RideStatus.SCHEDULED, RideStatus.ASSIGNED):
-        return []
-    conflicts = _questions(before, after, leg, at=at)
-    conflicts += [
-        Detail(
-            code=violation.code.value,
-            message=violation.message,
-            also={"kind": violation.kind.value, "subjectId": str(violation.subject_id)},
-        )
-        for violation in new_violations(before, after, by=by, at=at)
-    ]
-    if not conflicts:
-        return []
-    if not override.requested:
-        raise ChangeQuestioned(conflicts[0].message, details=conflicts)
-    eligibility_checks.require_override_right(override, by)
-    return list(dict.fromkeys(detail.code for detail in conflicts))
-
-
-def _questions(before: Ride, after: Ride, leg: Leg, *, at: datetime) -> list[Detail]:
-    was = review_reasons(before, leg_of(before), at=at)
-    if after.pickup_at < before.pickup_at:
-        was = [question for question in was if question != Question.LEAD_TIME]
-    new_questions = [Question(code) for code in review_reasons(after, leg, at=at) if code not in was]
-    place = "dropoff" if before.pickup == after.pickup else "pickup"
-    return [
-        Detail(
-            field="pickupTime" if question in _OF_TIME else place,
-            code=question.value,
-            message=booking_rules.QUESTION_TEXTS[question],
-            also={"kind": ViolationKind.SOFT.value},
-        )
-        for question in new_questions
-        if question in _OF_TIME | _OF_PLACE
-    ]
-
-
-def new_violations(before: Ride, after: Ride, *, by: Principal, at: datetime) -> list[Violation]:
-    """List the soft violations of the crew of a locked ride that a change causes, such as the end of a shift.
-
-    Considers rides outside the caller's data scope without naming them.  Locks the crew; no query without a crew.
-    """
-    if after.driver_id is None or after.vehicle_id is None:
-        return []
-    crew = eligibility_checks.locked_crew(
-        driver_id=after.driver_id,
-        vehicle_id=after.vehicle_id,
-        attendant_ids=after.attendant_ids,
-        by=by.elevated(),
-    )
-    everybody = by.elevated()
-    earlier = {
-        (violation.code, violation.subject_id)
-        for violation in eligibility_checks.judge(before, crew, by=everybody, at=at)
-    }
-    soft = [
-        violation
-        for violation in eligibility_checks.judge(after, crew, by=everybody, at=at)
-        if violation.kind is ViolationKind.SOFT
-    ]
-    new = [violation for violation in soft if (violation.code, violation.subject_id) not in earlier]
-    return hide_rides(new, rides_out_of_reach(new, by), driver_id=after.driver_id)

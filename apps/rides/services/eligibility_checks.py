@@ -104,6 +104,17 @@ def locked_crew(*, driver_id: UUID, vehicle_id: UUID, attendant_ids: Collection[
     return Crew(people[driver_id], vehicle, tuple(people[person] for person in attendants))
 
 
+def lock_crews(rides: Collection[Ride], *, people: Collection[UUID] = (), vehicles: Collection[UUID] = ()) -> None:
+    """Lock all drivers and then all vehicles of rides, each by id, to avoid deadlocks.
+
+    `people` and `vehicles` are others to lock along with them.  Two queries.
+    """
+    crews = {person for ride in rides for person in (ride.driver_id, *ride.attendant_ids) if person is not None}
+    used = {ride.vehicle_id for ride in rides if ride.vehicle_id is not None}
+    for rows in (Driver.objects.filter(pk__in=crews | {*people}), Vehicle.objects.filter(pk__in=used | {*vehicles})):
+        list(rows.order_by("pk").select_for_update(of=("self",), no_key=True).values_list("pk"))
+
+
 def judge(ride: Ride, crew: Crew, *, by: Principal, at: datetime, picked_up_at: Place | None = None) -> list[Violation]:
     """List the violations of a locked crew on a locked ride; rides that `by` cannot see count, but are not named.
 

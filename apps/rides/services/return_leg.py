@@ -7,7 +7,7 @@ from apps.audit.services import audit
 from apps.rides.models import Ride
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import editing, legs
+from apps.rides.services import legs, ride_changes
 from apps.rides.services.arrival_times import MIN_ETA_CHANGE
 from apps.rides.services.eligibility_checks import recheck
 from apps.rides.services.status import Note, locked, touch
@@ -47,7 +47,7 @@ def reschedule_return(ride: Ride, *, by: Principal, at: datetime) -> None:
 def _move(leg: Ride, pickup_at: datetime, *, by: Principal, at: datetime) -> None:
     was = leg.pickup_at
     columns = legs.timed_columns(
-        editing.leg_of(leg),
+        ride_changes.leg_of(leg),
         pickup_at,
         leg.appointment_at,
         drive_minutes=leg.estimated_minutes,

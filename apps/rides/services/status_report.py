@@ -23,15 +23,15 @@ from apps.rides.services import (
     booking,
     corrections,
     documents,
-    editing,
     eligibility_checks,
     exceptions,
     legs,
     milestones,
     outcomes,
     return_leg,
+    ride_changes,
 )
-from apps.rides.services.editing import wire_name
+from apps.rides.services.edit_checks import wire_name
 from apps.rides.services.eligibility_checks import Override
 from apps.rides.services.guards import require
 from apps.rides.services.status import (
@@ -231,7 +231,7 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         InvalidTransition: see `move`.
     """
     booking.require_bookable(ride.rider, ride.service_date)
-    legs.require_sound(editing.leg_of(ride), at=at, past=booking_rules.CONFIRMABLE_FOR)
+    legs.require_sound(ride_changes.leg_of(ride), at=at, past=booking_rules.CONFIRMABLE_FOR)
     overlapping_ids = booking.require_free(
         ride.rider_id,
         {"pickup_at": ride.pickup_at, "estimated_minutes": ride.estimated_minutes},

@@ -15,7 +15,7 @@ from apps.rides.rules import timing
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import OPEN, Guard, RideStatus
 from apps.rides.rules.status_report import MilestoneReport, StatusReport
-from apps.rides.services import editing, exceptions, milestones
+from apps.rides.services import edit_checks, exceptions, milestones
 from apps.rides.services.eligibility_checks import recheck
 from apps.rides.services.guards import require
 from apps.rides.services.status import Note, locked, touch
@@ -97,7 +97,7 @@ def mark_ready(
     ride.ready_source = ready_source
     ride.promised_pickup_by = moment + timedelta(minutes=minutes)
     ride.window_starts_at, ride.window_ends_at = moment, ride.promised_pickup_by
-    brought_about = editing.new_violations(before, ride, by=by, at=at)
+    brought_about = edit_checks.new_violations(before, ride, by=by, at=at)
     violation_codes = list(dict.fromkeys(violation.code.value for violation in brought_about))
     named = {name: codes for name, codes in (("overridden", overridden), ("violations", violation_codes)) if codes}
     touch(ride, "ride.ready", by=by, at=at, occurred_at=moment, also=_COLUMNS, note=Note(data=named))

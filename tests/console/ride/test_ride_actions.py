@@ -99,8 +99,11 @@ def test_forms_without_right_or_out_of_reach_change_nothing() -> None:
         assert _send(visitor(UserRole.AUDITOR), ride, action, **form).status_code == 403, action
         assert _send(elsewhere, ride, action, **form).status_code in (403, 404), action
         assert desk_get(ride, action) == 405, action
-    assert _send(_planner(ride), ride, "notes", driver="x").status_code == 403
     assert traces(ride) | {"audit": 0} == before | {"audit": 0}
+    under_way = ride_in(RideStatus.EN_ROUTE)
+    before = traces(under_way)
+    assert _send(_planner(under_way), under_way, "notes", driver="x").status_code == 403
+    assert traces(under_way) | {"audit": 0} == before | {"audit": 0}
 
 
 def desk_get(ride: Ride, action: str) -> int:

@@ -290,5 +290,5 @@ def test_page_takes_as_many_queries_however_much_has_happened(
     client = visitor(UserRole.DISPATCHER)
     client.get(page_of(ride))
 
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(15):
         client.get(page_of(ride))
