@@ -8,7 +8,7 @@ import lib.ids
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("rides", "0003_driver_absent_reason"),
+        ("rides", "0004_ride_by_id_end"),
     ]
 
     operations = [
