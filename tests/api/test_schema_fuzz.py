@@ -44,7 +44,7 @@ from tests.rides.rides_in import ride_in
 from tests.tiers import NIGHTLY, sized
 from tests.webhooks import made
 
-EXAMPLES = sized(short=5, nightly=50)  # per operation
+EXAMPLES = sized(short=3, nightly=50)  # per operation
 ORDERED_FROM = cast.MONDAY  # a day of the standing order
 CHECKS = [
     not_a_server_error,
