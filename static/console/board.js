@@ -28,7 +28,11 @@ const settle = () => {
   if (!driverRows) return;
   const bars = [...driverRows.querySelectorAll(".bar")];
   const here = bars.find((bar) => bar.dataset.stop) ?? bars.find((bar) => bar === document.activeElement) ?? bars[0];
-  bars.forEach((bar) => (bar.tabIndex = bar === here ? 0 : -1));
+  bars.forEach((bar) => {
+    // The server leaves the address out of 1,500 bars: it would be a fifth of the page.
+    bar.href = addressOf(bar.id.slice(5));
+    bar.tabIndex = bar === here ? 0 : -1;
+  });
 };
 const enter = (bar) => {
   if (!bar) return;
@@ -341,6 +345,14 @@ const swapHeld = () => {
   if (waiting) refresh(waiting);
 };
 
+// The answer has the rows of some drivers: what is late is counted from all rows of the page.
+const recount = (kind, tone, waiting) => {
+  const counter = document.querySelector(`[data-counter=${kind}]`);
+  const count = [...driverRows.children].reduce((sum, driverRow) => sum + Number(driverRow.dataset[kind]), waiting);
+  counter.querySelector("strong").textContent = count;
+  counter.classList.toggle(tone, count > 0);
+  counter.classList.toggle("quiet", count === 0);
+};
 const swap = (changed) => {
   const focused = rideOf(document.activeElement);
   const offset = timeline.scrollTop;
@@ -359,11 +371,8 @@ const swap = (changed) => {
   queue.replaceChildren(...cards.childNodes);
   const counters = changed.getElementById("counters");
   document.getElementById("counters").replaceChildren(...counters.childNodes);
-  const late = document.querySelector("[data-counter=late] strong");
-  const driven = [...driverRows.children].reduce((sum, driverRow) => sum + Number(driverRow.dataset.late), 0);
-  const sum = driven + Number(counters.dataset.lateWaiting);
-  late.textContent = sum;
-  late.parentElement.classList.toggle("bad", sum > 0);
+  recount("late", "bad", Number(counters.dataset.waitingLate));
+  recount("risk", "warn", Number(counters.dataset.waitingRisk));
   settle();
   timeline.scrollTop = offset;
   showChosen();

@@ -11,21 +11,25 @@ from tests.factories import NOW
 from tests.rides.slots import HERE, MINUTE, THERE, slot
 
 
+def _span(begin: int, end: int) -> Span:
+    return slot(begin, end).span
+
+
 def test_rides_that_do_not_overlap_share_a_row() -> None:
-    assert rows([slot(0, 30), slot(30, 60), slot(45, 80), slot(60, 90)]) == [0, 0, 1, 0]
+    assert rows([_span(0, 30), _span(30, 60), _span(45, 80), _span(60, 90)]) == [0, 0, 1, 0]
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(1, 90)), max_size=30))
 def test_no_two_rides_of_a_row_overlap_and_no_row_is_wasted(spans: list[tuple[int, int]]) -> None:
-    legs = [slot(begin, begin + length) for begin, length in sorted(spans)]
+    bars = [_span(begin, begin + length) for begin, length in sorted(spans)]
 
-    placed = rows(legs)
+    placed = rows(bars)
 
     for number in set(placed):
-        row = [leg.span for leg, at in zip(legs, placed, strict=True) if at == number]
+        row = [bar for bar, at in zip(bars, placed, strict=True) if at == number]
         assert all(before.ends_at <= after.starts_at for before, after in pairwise(row))
     most_at_once = max(
-        (sum(leg.span.starts_at <= one.span.starts_at < leg.span.ends_at for leg in legs) for one in legs), default=0
+        (sum(bar.starts_at <= other.starts_at < bar.ends_at for bar in bars) for other in bars), default=0
     )
     assert len(set(placed)) == most_at_once
 

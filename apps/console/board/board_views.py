@@ -134,20 +134,15 @@ def _shared_context(day_board: Board, page: BoardPage, reader: Reader) -> dict[s
     """Return the context that the page and its partial updates share."""
     queue = [board_ride for board_ride in day_board.waiting if labels.state_of(board_ride.ride) != "will-call"]
     will_calls = [board_ride for board_ride in day_board.waiting if labels.state_of(board_ride.ride) == "will-call"]
-    late_waiting = sum(1 for board_ride in queue if board_ride.late)
-    if page.show == "late":
-        queue = [board_ride for board_ride in queue if board_ride.late]
-    cards = {
-        "waiting": [] if page.show == "will-call" else queue,
-        "will-call": [] if page.show in ("waiting", "late") else will_calls,
-    }
+    delayed = [board_ride.is_late for board_ride in queue if board_ride.late]
     driver_rows = [driver_row for driver_row in day_board.rows if _passes(driver_row, page.show)]
     return {
         "driver_rows": [timeline.render_driver_row(driver_row, day_board.axis, reader) for driver_row in driver_rows],
         "counters": counters(figures_of(day_board), page),
-        "late_waiting": late_waiting,
-        "queue": [card(board_ride, reader) for board_ride in cards["waiting"]],
-        "will_calls": [card(board_ride, reader) for board_ride in cards["will-call"]],
+        "waiting_late": delayed.count(True),
+        "waiting_risk": delayed.count(False),
+        "queue": [card(board_ride, reader) for board_ride in queue if _matches(board_ride, page.show)],
+        "will_calls": [card(board_ride, reader) for board_ride in will_calls if _matches(board_ride, page.show)],
         "filtered": SHOWS[page.show] if page.show else "",
         "unfiltered": page.url(show=""),
         "suggest": f"{reverse('board_suggestions')}?{spelled({'day': page.day, 'zone': page.within.zone})}",
@@ -155,9 +150,10 @@ def _shared_context(day_board: Board, page: BoardPage, reader: Reader) -> dict[s
 
 
 def _passes(driver_row: DriverRow, show: str) -> bool:
-    if show == "late":
-        return any(board_ride.late and not board_ride.is_context for board_ride in driver_row.rides)
-    return True
+    """Check whether the timeline has the row of a driver: filters of waiting rides leave all rows."""
+    if show in ("", "waiting", "will-call"):
+        return True
+    return any(_matches(board_ride, show) and not board_ride.is_context for board_ride in driver_row.rides)
 
 
 def _rows(day_board: Board, page: BoardPage, reader: Reader) -> Sequence[dict[str, Any]]:
@@ -168,6 +164,13 @@ def _rows(day_board: Board, page: BoardPage, reader: Reader) -> Sequence[dict[st
         for board_ride in driver_row.rides
         if not board_ride.is_context
     ]
+    if page.show == "done":
+        assigned = [
+            (BoardRide(ended.ride, ended.slot), driver_row)
+            for driver_row in day_board.rows
+            for ended in driver_row.ended
+            if page.within.holds(ended.ride)
+        ]
     waiting = [(board_ride, None) for board_ride in day_board.waiting]
     rows: Iterable[tuple[BoardRide, DriverRow | None]] = sorted(
         [*assigned, *waiting], key=lambda item: (item[0].slot.span.starts_at, item[0].ride.pk)
@@ -191,9 +194,13 @@ _SORTED_BY: Final[Mapping[str, Callable[[dict[str, Any]], Any]]] = {
 def _matches(board_ride: BoardRide, show: str) -> bool:
     state = labels.state_of(board_ride.ride)
     return {
+        "assigned": state in ("assigned", "en-route", "arrived"),
         "waiting": state in ("unassigned", "requested"),
+        "risk": board_ride.late > 0 and not board_ride.is_late,
+        "late": board_ride.is_late,
+        "on-board": state == "on-board",
         "will-call": state == "will-call",
-        "late": board_ride.late > 0,
+        "done": state == "done",
     }.get(show, True)
 
 

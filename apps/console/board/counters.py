@@ -8,50 +8,51 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
-from apps.console.board.page import BoardPage, reader_of
+from apps.console.board.page import SHOWS, BoardPage, reader_of
 from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.figures import Figures, figures
 from apps.dispatch.rules.axis import Axis
 from apps.rides.rules.lifecycle import RideStatus
 from lib.scopes import Scope
 
-_LINKS: Final = (
-    ("waiting", _("Unassigned"), "warn"),
-    ("will-call", _("Will-call waiting"), "info"),
-    ("late", _("Late / at risk"), "bad"),
-)
-_PLAIN: Final = (
-    (_("On board"), (RideStatus.IN_PROGRESS,)),
-    (_("En route"), (RideStatus.EN_ROUTE, RideStatus.ARRIVED)),
-    (_("Completed"), (RideStatus.COMPLETED,)),
-)
+_TONES: Final = {"waiting": "warn", "risk": "warn", "late": "bad", "will-call": "info"}
+_UNDER_WAY: Final = (RideStatus.ASSIGNED, RideStatus.EN_ROUTE, RideStatus.ARRIVED)
 
 
 def counters(day_figures: Figures, page: BoardPage) -> list[dict[str, Any]]:
     """Return the counters of a day as template context.
 
-    The first three link to the board filtered by them; the link of the active filter removes it.
+    Each one links to the rides that it counts; the link of the active filter removes it.
     """
-    counted = {"waiting": day_figures.waiting, "will-call": day_figures.will_calls, "late": day_figures.late}
-    chosen = page.show
-    links = [
+    statuses = day_figures.by_status
+    counts = {
+        "": sum(count for status, count in statuses.items() if status != RideStatus.CANCELLED),
+        "assigned": sum(statuses.get(status, 0) for status in _UNDER_WAY),
+        "waiting": day_figures.waiting,
+        "risk": day_figures.at_risk,
+        "late": day_figures.late,
+        "on-board": statuses.get(RideStatus.IN_PROGRESS, 0),
+        "will-call": day_figures.will_calls,
+        "done": statuses.get(RideStatus.COMPLETED, 0),
+    }
+    return [
         {
             "key": key,
-            "label": label,
-            "tone": tone if counted[key] else "quiet",
-            "count": counted[key],
-            "url": page.url(show="" if chosen == key else key),
-            "chosen": chosen == key,
+            "label": SHOWS[key] if key else _("Total"),
+            "tone": _TONES.get(key, "quiet") if count else "quiet",
+            "count": count,
+            "url": _url(page, key),
+            "is_active": bool(key) and page.show == key,
         }
-        for key, label, tone in _LINKS
+        for key, count in counts.items()
     ]
-    return [
-        *links,
-        *(
-            {"label": label, "count": sum(day_figures.by_status.get(status, 0) for status in statuses)}
-            for label, statuses in _PLAIN
-        ),
-    ]
+
+
+def _url(page: BoardPage, key: str) -> str:
+    """Return the board filtered by a counter.  The timeline shows no bars of ended rides: these are a list."""
+    if page.show == key:
+        return page.url(show="")
+    return page.url(show=key, view="list") if key == "done" else page.url(show=key)
 
 
 @require_safe

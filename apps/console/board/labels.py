@@ -38,6 +38,7 @@ STATES: Final[Mapping[str, Text]] = {
     "en-route": gettext_lazy("En route"),
     "arrived": gettext_lazy("Arrived at pickup"),
     "on-board": gettext_lazy("On board"),
+    "done": gettext_lazy("Completed"),
 }
 # Statuses in which a ride can be assigned or reassigned.
 ASSIGNABLE: Final = frozenset(
@@ -65,12 +66,16 @@ _STATE_OF: Final = {
     RideStatus.EN_ROUTE: "en-route",
     RideStatus.ARRIVED: "arrived",
     RideStatus.IN_PROGRESS: "on-board",
+    RideStatus.COMPLETED: "done",
 }
 
 
 def state_of(ride: Ride) -> str:
-    """Return the CSS class for the state of an open ride; `will-call` while the ride waits for its release."""
-    return "will-call" if awaits_release(ride) else _STATE_OF[RideStatus(ride.status)]
+    """Return the CSS class for the state of an open or completed ride; `will-call` while it waits for its release.
+
+    "" for a ride that ended in another way.
+    """
+    return "will-call" if awaits_release(ride) else _STATE_OF.get(RideStatus(ride.status), "")
 
 
 def kind_of(ride: Ride) -> tuple[str, str]:

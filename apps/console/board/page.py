@@ -21,9 +21,13 @@ from lib.listing import SIZES, Listing, spelled
 VIEWS: Final = {"timeline": _("Timeline"), "list": _("List"), "map": _("Map")}
 SHOWS: Final = {
     "": _("Everything"),
+    "assigned": _("Assigned"),
     "waiting": _("Unassigned"),
+    "risk": _("At risk"),
+    "late": _("Late"),
+    "on-board": _("On board"),
     "will-call": _("Will-call waiting"),
-    "late": _("Late / at risk"),
+    "done": _("Done"),
 }
 LIST: Final = Listing(
     "board",

@@ -12,6 +12,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 from apps.dispatch.rules.axis import Axis
 from apps.fleet.models import Activation, Driver, Leave, Shift
 from apps.rides.models import Ride, RideQuerySet
+from apps.rides.models.ride import Priority
 from apps.rides.queries.driver_timelines import timelines_of
 from apps.rides.queries.ride_needs import slot_of
 from apps.rides.rules import timeliness
@@ -64,20 +65,40 @@ _COLUMNS: Final = (
 class BoardRide:
     """A ride on the board.  `late`: minutes after the promised, reported or forecast time; 0: in time.
 
-    `is_late`: the promise is already broken.  `is_context`: outside the filter; shown only because it occupies the
-    driver.
+    `is_late`: the promise is already broken.  `predicted_end_at`: the predicted end; None if nothing is predicted.
+    `is_context`: outside the filter; shown only because it occupies the driver.
     """
 
     ride: Ride
     slot: RideSlot
     late: int = 0
     is_late: bool = False
+    predicted_end_at: dt.datetime | None = None
     is_context: bool = False
+
+    @property
+    def span(self) -> Span:
+        """The time from the start of the ride to its end, the predicted one if that is later than the planned one."""
+        ends_at = max(self.slot.span.ends_at, self.predicted_end_at or self.slot.span.ends_at)
+        return Span(self.slot.span.starts_at, ends_at)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRide:
+    """A ride that is over, and the time in which it occupied its driver: planned where no time was reported."""
+
+    ride: Ride
+    slot: RideSlot
+
+    @property
+    def span(self) -> Span:
+        ends_at = self.ride.dropped_off_at or self.slot.span.ends_at
+        return Span(min(self.slot.span.starts_at, ends_at), ends_at)
 
 
 @dataclass(frozen=True, slots=True)
 class DriverRow:
-    """A driver's row: open rides in order of their start, the time spans of ended rides, and working hours.
+    """A driver's row: open rides in order of their start, ended rides, and working hours.
 
     `duty` is empty if the driver does not work in shifts.  `timeline`: the predicted rest of the day, None for a day
     that is over or further ahead than tomorrow.
@@ -90,7 +111,7 @@ class DriverRow:
     duty: tuple[Span, ...]
     leave: tuple[Span, ...]
     rides: tuple[BoardRide, ...]
-    ended: tuple[Span, ...]
+    ended: tuple[EndedRide, ...]
     timeline: Timeline | None
 
     @property
@@ -133,7 +154,7 @@ def board(
         if ride.driver_id is not None:
             of_driver[ride.driver_id].append(ride)
     driver_rows = _driver_rows(axis, of_driver, by=by, at=at, driver_ids=driver_ids)
-    waiting.sort(key=lambda waiting_ride: (waiting_ride.slot.span.starts_at, waiting_ride.ride.pk))
+    waiting.sort(key=_by_harm)
     return Board(axis, tuple(sorted(driver_rows, key=_by_what_comes)), tuple(waiting), counts)
 
 
@@ -163,18 +184,20 @@ def is_predicted(axis: Axis, at: dt.datetime) -> bool:
 
 def driven(
     rides: Iterable[Ride], timeline: Timeline | None, at: dt.datetime
-) -> tuple[list[BoardRide], list[tuple[RideSlot, Ride]]]:
+) -> tuple[list[BoardRide], list[EndedRide]]:
     """Return one driver's open rides with their delay, and the ended rides; both in order of their start."""
     ordered = [(slot_of(ride, at=at), ride) for ride in rides]
     ordered.sort(key=lambda pair: (pair[0].span.starts_at, pair[1].pk))
-    late = {} if timeline is None else {ride.ride_id: ride.late_minutes for ride in timeline.rides}
+    predicted = {} if timeline is None else {ride.ride_id: ride for ride in timeline.rides}
     open_rides, ended_rides = [], []
     for slot, ride in ordered:
         if ride.status in OPEN:
             minutes, broken = _overdue(ride, at)
-            open_rides.append(BoardRide(ride, slot, max(minutes, late.get(ride.pk, 0)), broken))
+            forecast = predicted.get(ride.pk)
+            late, ends_at = (forecast.late_minutes, forecast.dropoff_at) if forecast else (0, None)
+            open_rides.append(BoardRide(ride, slot, max(minutes, late), broken, ends_at))
         else:
-            ended_rides.append((slot, ride))
+            ended_rides.append(EndedRide(ride, slot))
     return open_rides, ended_rides
 
 
@@ -182,6 +205,16 @@ def driver_ids_of(ride_ids: Collection[UUID], *, by: Principal) -> set[UUID]:
     """Return the ids of the drivers who are assigned to these rides.  One query."""
     rows = Ride.objects.visible_to(by).filter(pk__in=ride_ids, driver__isnull=False)
     return set(rows.values_list("driver_id", flat=True))
+
+
+def _by_harm(waiting_ride: BoardRide) -> tuple[bool, bool, dt.datetime, UUID]:
+    """Sort rides without a driver by harm: broken promises first, life-sustaining ones before others, then by promise.
+
+    A promise is the latest pickup.
+    """
+    ride, slot = waiting_ride.ride, waiting_ride.slot
+    is_other = waiting_ride.is_late and ride.priority != Priority.LIFE_SUSTAINING
+    return not waiting_ride.is_late, is_other, slot.latest_pickup_at, ride.pk
 
 
 def _by_what_comes(row: DriverRow) -> tuple[bool, dt.datetime, str, str, str]:
@@ -252,12 +285,6 @@ def _driver_row(
         duty=tuple(Span(shift.starts_at, shift.ends_at) for shift in shifts),
         leave=tuple(away),
         rides=tuple(open_rides),
-        ended=tuple(_driven(slot, ride) for slot, ride in ended_rides),
+        ended=tuple(ended_rides),
         timeline=timeline,
     )
-
-
-def _driven(slot: RideSlot, ride: Ride) -> Span:
-    """Return the time span in which an ended ride occupied its driver: planned times where actual ones are missing."""
-    ends_at = ride.dropped_off_at or slot.span.ends_at
-    return Span(min(slot.span.starts_at, ends_at), ends_at)

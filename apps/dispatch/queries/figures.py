@@ -1,6 +1,6 @@
 """Counts of a day on the board: of a board that was read already, or without reading a whole board."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,11 +33,12 @@ _COLUMNS: Final = (*SLOT_COLUMNS, "eta_pickup_at")
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Numbers of rides without a driver, of unreleased will-calls, and of rides that are or will be late."""
+    """Numbers of rides without a driver, of unreleased will-calls, of late rides, and of rides predicted to be late."""
 
     waiting: int
     will_calls: int
     late: int
+    at_risk: int
     by_status: Mapping[str, int]  # rides of the whole day
 
 
@@ -73,5 +74,7 @@ def _figures(waiting: Iterable[BoardRide], assigned: Iterable[BoardRide], counts
             will_calls += 1
         else:
             waits.append(board_ride)
-    late = sum(1 for board_ride in (*waits, *assigned) if board_ride.late)
-    return Figures(waiting=len(waits), will_calls=will_calls, late=late, by_status=counts)
+    delayed = Counter(board_ride.is_late for board_ride in (*waits, *assigned) if board_ride.late)
+    return Figures(
+        waiting=len(waits), will_calls=will_calls, late=delayed[True], at_risk=delayed[False], by_status=counts
+    )

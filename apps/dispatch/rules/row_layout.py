@@ -20,13 +20,13 @@ class Segment:
     tight: bool
 
 
-def rows(legs: Sequence[RideSlot]) -> list[int]:
-    """Return for each ride the first line in which it overlaps no earlier ride; `legs` are sorted by start."""
+def rows(spans: Sequence[Span]) -> list[int]:
+    """Return for each span the first line in which it overlaps no earlier span; `spans` are sorted by start."""
     free_from: list[dt.datetime] = []
     placed = []
-    for leg in legs:
-        row = next((number for number, free in enumerate(free_from) if free <= leg.span.starts_at), len(free_from))
-        free_from[row:] = [leg.span.ends_at, *free_from[row + 1 :]]
+    for span in spans:
+        row = next((number for number, free in enumerate(free_from) if free <= span.starts_at), len(free_from))
+        free_from[row:] = [span.ends_at, *free_from[row + 1 :]]
         placed.append(row)
     return placed
 

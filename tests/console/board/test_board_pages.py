@@ -72,11 +72,12 @@ def test_counters_count_the_day_and_filter_it(desk: Client) -> None:
     factories.RideFactory.create(will_call=True, pickup_time_kind="estimated", will_call_expires_at=NOW + 9 * HOUR)
 
     everything = desk.get(BOARD)
-    counters = {str(one["label"]): one["count"] for one in everything.context["counters"]}
+    counters = {str(counter["label"]): counter["count"] for counter in everything.context["counters"]}
     late, will_call, waiting = (desk.get(f"{BOARD}?show={show}") for show in ("late", "will-call", "waiting"))
 
     assert counters == {
-        "Unassigned": 2, "Will-call waiting": 1, "Late / at risk": 2, "On board": 0, "En route": 0, "Completed": 0,
+        "Total": 5, "Assigned": 2, "Unassigned": 2, "At risk": 0, "Late": 2, "On board": 0, "Will-call waiting": 1,
+        "Done": 0,
     }  # fmt: skip
     shape = [
         (len(page.context["driver_rows"]), len(page.context["queue"]), len(page.context["will_calls"]))
@@ -85,11 +86,22 @@ def test_counters_count_the_day_and_filter_it(desk: Client) -> None:
     assert shape == [(2, 2, 1), (1, 1, 0), (2, 0, 1), (2, 2, 0)]
 
 
-@pytest.mark.parametrize("show", ["", "waiting", "will-call", "late"])
+@pytest.mark.parametrize("show", ["", "assigned", "waiting", "risk", "will-call", "late", "on-board", "done"])
 def test_the_list_has_the_rides_that_pass(desk: Client, show: str) -> None:
+    ended, boarded = _driven(pickup_at=NOW - 3 * HOUR), _driven(pickup_at=NOW - HOUR)
+    reported = {"departed_at": NOW - HOUR, "arrived_pickup_at": NOW - HOUR, "boarded_at": NOW - HOUR}
+    Ride.objects.filter(pk=boarded.pk).update(status="in_progress", **reported)
+    Ride.objects.filter(pk=ended.pk).update(
+        status="completed", status_before_end="in_progress", arrived_dropoff_at=NOW, dropped_off_at=NOW, **reported
+    )
+    at_risk = _driven(pickup_at=NOW + HOUR)
+    Ride.objects.filter(pk=at_risk.pk).update(eta_pickup_at=NOW + 3 * HOUR)
     rides = {
+        "on-board": boarded,
+        "done": ended,
+        "risk": at_risk,
         "late": _driven(pickup_at=NOW - HOUR),
-        "": _driven(pickup_at=NOW + HOUR),
+        "assigned": _driven(pickup_at=NOW + HOUR),
         "waiting": factories.RideFactory.create(),
         "will-call": factories.RideFactory.create(
             will_call=True, pickup_time_kind="estimated", will_call_expires_at=NOW + 9 * HOUR
@@ -98,8 +110,12 @@ def test_the_list_has_the_rides_that_pass(desk: Client, show: str) -> None:
 
     page = desk.get(f"{BOARD}?view=list&show={show}")
 
+    shown = {
+        "": set(rides) - {"done"},
+        "assigned": {"assigned", "risk", "late"},
+    }.get(show, {show})
     listed = {row["ride"].pk for row in page.context["rows"]}
-    assert listed == ({ride.pk for ride in rides.values()} if show == "" else {rides[show].pk})
+    assert listed == {rides[name].pk for name in shown}
 
 
 def test_list_is_sorted_paged_and_has_chosen_columns(desk: Client) -> None:
@@ -150,7 +166,7 @@ def test_an_empty_day_says_so_and_what_is_asked_wrongly_is_today(desk: Client) -
     nothing = desk.get(f"{BOARD}?day=2026-12-24&view=list&show=late")
 
     assert "There are no shifts and no assigned rides" in text_of(empty)
-    assert "No ride of this day under “Late / at risk”" in text_of(nothing)
+    assert "No ride of this day under “Late”" in text_of(nothing)
     for wrong in ("day=tomorrow", "day=9999-12-31", "view=globe", "show=all"):
         page = desk.get(f"{BOARD}?{wrong}").context["page"]
         assert (page.is_today, page.view, page.show) == (True, "timeline", "")
@@ -265,9 +281,9 @@ def test_rows_draw_off_duty_leave_travel_and_delay(desk: Client) -> None:
         ("off", "s0 w240"), ("off", "s360 w60"), ("leave", "s780 w60"),
     ]  # fmt: skip
     assert '<i class="way s' in row
-    assert "<b>+15</b> Canarywell" in row
+    assert "<b>+15 Canarywell" in row
     assert "predicted 15 minutes late" in row
-    assert 'data-late="1"' in row
+    assert 'data-late="0" data-risk="1"' in row
     assert f'id="driver-row-{night.driver_id}"' in idle
     assert re.findall(r'class="off (s\d+ w\d+)"', idle) == ["s360 w1080"]
 

@@ -145,7 +145,7 @@ def test_late_rides_of_elsewhere_are_not_counted(desk: Client) -> None:
 
     narrow, whole = desk.get(f"{BOARD}?facility={mine.facility_id}"), desk.get(BOARD)
 
-    assert (_counted(narrow)["Late / at risk"], _counted(whole)["Late / at risk"] > 0) == (0, True)
+    assert (_counted(narrow)["Late"], _counted(whole)["Late"] > 0) == (0, True)
     assert desk.get(f"{BOARD}?facility={mine.facility_id}&show=late").context["driver_rows"] == []
 
 
@@ -171,6 +171,6 @@ def test_counts_are_of_what_is_wanted(desk: Client) -> None:
     )  # fmt: skip
 
     for query in (f"facility={done.facility_id}", f"provider={done.provider_id}"):
-        assert _counted(desk.get(f"{BOARD}?{query}"))["Completed"] == 1, query
-    assert _counted(desk.get(f"{BOARD}?zone={DENVER}"))["Completed"] == 0
-    assert _counted(desk.get(BOARD))["Completed"] == 2
+        assert _counted(desk.get(f"{BOARD}?{query}"))["Done"] == 1, query
+    assert _counted(desk.get(f"{BOARD}?zone={DENVER}"))["Done"] == 0
+    assert _counted(desk.get(BOARD))["Done"] == 2
