@@ -45,6 +45,8 @@ def test_l1_only_what_opens_is_offered(role: UserRole, ride: Ride) -> None:
     # Planners and fleet admins without a facility or provider: no row is in their data scope.
     alvarez = Driver.objects.get(last_name="Alvarez")
     drivers = [f"/console/fleet/drivers/{alvarez.pk}/"] if sees_drivers else []
+    if sees_riders:  # they dispatch
+        drivers.append(f"/console/board/drivers/{alvarez.pk}/out/")
     named = [f"/console/riders/{ride.rider_id}/"] if sees_riders else []
     page = [f"/console/rides/{ride.pk}/"]
 
@@ -218,7 +220,7 @@ def test_drivers_are_found_with_a_typo_by_phone_and_external_id() -> None:
     driver = factories.DriverFactory.create(first_name="Marek", last_name="Galarza", phone="+13125550177")
     ExternalId.objects.create(subject_type="driver", subject_id=driver.pk, system="hr", value="D-9")
     desk = visitor(UserRole.DISPATCHER)
-    page = [f"/console/fleet/drivers/{driver.pk}/"]
+    page = [f"/console/fleet/drivers/{driver.pk}/", f"/console/board/drivers/{driver.pk}/out/"]
 
     for text in ("galarza marek", "Galarza, M", "galaza", "maerk galarza", "312-555-0177", "D-9"):
         assert _found(desk, text) == page, text

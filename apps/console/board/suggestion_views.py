@@ -51,10 +51,10 @@ def suggestions(request: HttpRequest) -> HttpResponse:
         "back": page.url() if chosen is None else back(request),
         "reload_url": request.get_full_path() if chosen is None else back(request),
         "is_whole_day": chosen is None,
-        "rows": [_row(suggestion, plan_preview, reader) for suggestion in plan_preview.plan.suggestions],
+        "rows": [suggestion_row(suggestion, plan_preview, reader) for suggestion in plan_preview.plan.suggestions],
         "unmatched": [
             {
-                **_ride(suggestion.ride_id, plan_preview, reader),
+                **ride_card(suggestion.ride_id, plan_preview, reader),
                 "conflicts": labels.conflict_summary(suggestion.against),
             }
             for suggestion in plan_preview.plan.unplaced
@@ -95,19 +95,21 @@ def _chosen(request: HttpRequest) -> Collection[UUID] | None:
     return ids
 
 
-def _ride(ride_id: UUID, plan_preview: Preview, reader: Reader) -> dict[str, Any]:
+def ride_card(ride_id: UUID, plan_preview: Preview, reader: Reader) -> dict[str, Any]:
+    """Return the context of a ride in a preview."""
     ride = plan_preview.rides[ride_id]
     return card(BoardRide(ride, slot_of(ride, at=reader.at)), reader)
 
 
-def _row(suggestion: Suggestion, plan_preview: Preview, reader: Reader) -> dict[str, Any]:
-    ride_card = _ride(suggestion.ride_id, plan_preview, reader)
+def suggestion_row(suggestion: Suggestion, plan_preview: Preview, reader: Reader) -> dict[str, Any]:
+    """Return the context of a suggestion; its `value` is what the form posts to accept it."""
+    ride_context = ride_card(suggestion.ride_id, plan_preview, reader)
     return {
-        **ride_card,
+        **ride_context,
         "driver": driver_name(plan_preview.drivers[suggestion.driver_id], reader.by),
         "unit": plan_preview.units[suggestion.vehicle_id],
         "reason": suggestion.reason,
-        "value": f"{suggestion.ride_id}:{ride_card['ride'].version}:{suggestion.driver_id}:{suggestion.vehicle_id}",
+        "value": f"{suggestion.ride_id}:{ride_context['ride'].version}:{suggestion.driver_id}:{suggestion.vehicle_id}",
     }
 
 

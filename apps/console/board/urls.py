@@ -3,6 +3,7 @@
 from django.urls import path
 
 from apps.console.board import (
+    absence_views,
     acting_views,
     board_views,
     counters,
@@ -25,5 +26,8 @@ urlpatterns = [
     path("rides/<uuid:ride_id>/ready/", acting_views.ready, name="board_ready"),
     path("drivers/<uuid:driver_id>/", run_views.run, name="board_run"),
     path("drivers/<uuid:driver_id>/run-sheet.pdf", run_sheet.run_sheet, name="run_sheet"),
+    path("drivers/<uuid:driver_id>/out/", absence_views.report, name="driver_out"),
+    path("drivers/<uuid:driver_id>/out/<uuid:absence_id>/", absence_views.absence, name="driver_absence"),
+    path("drivers/<uuid:driver_id>/out/<uuid:absence_id>/undo/", absence_views.undo, name="undo_absence"),
     path("drivers/<uuid:driver_id>/break/", run_views.pause, name="board_break"),
 ]

@@ -75,6 +75,8 @@ def driver(request: HttpRequest, owner_id: UUID) -> HttpResponse:
         "employment": capfirst(record.get_employment_display()),
         "shifts": [(shift, units[shift.vehicle_id]) for shift in shifts],
         "leave": list(record.coming_leave),
+        "absences": list(fleet.absences_of(record.pk, now)),
+        "may_dispatch": by.has_scope(Scope.ASSIGNMENTS_WRITE),
         "rides": assigned_rides.for_driver(record.pk, by=by).count(),
     }
     return render(request, "fleet/driver.html", context)

@@ -117,7 +117,7 @@ def _rides(text: str, rider_ids: Sequence[UUID], by: Principal) -> list[SearchRe
 
 
 def _drivers(text: str, by: Principal) -> list[SearchResult]:
-    """Return drivers by name, external id or phone; then those with similar names."""
+    """Return drivers by name, external id or phone; then those with similar names; then reporting them out."""
     if not by.has_scope(Scope.DRIVERS_READ):
         return []
     phone = e164(text, region=settings.PHONE_REGION)
@@ -125,7 +125,8 @@ def _drivers(text: str, by: Principal) -> list[SearchResult]:
     rows = _first_drivers(matches)
     if len(rows) < MAX_RESULTS:
         rows += _first_drivers(fleet.drivers_named_alike(text, by=by).exclude(pk__in=[row.pk for row in rows]))
-    return [
+    rows = rows[:MAX_RESULTS]
+    results = [
         SearchResult(
             _("Driver"),
             reverse("fleet_driver", args=[driver.pk]),
@@ -141,8 +142,15 @@ def _drivers(text: str, by: Principal) -> list[SearchResult]:
             ),
             driver.default_vehicle.unit_number if driver.default_vehicle else "",
         )
-        for driver in rows[:MAX_RESULTS]
+        for driver in rows
     ]
+    if by.has_scope(Scope.ASSIGNMENTS_WRITE):
+        working = [driver for driver in rows if driver.activation == "active"]
+        results += [
+            SearchResult(_("Driver out"), reverse("driver_out", args=[driver.pk]), driver_name(driver, by))
+            for driver in working
+        ]
+    return results
 
 
 def _first_drivers(matches: QuerySet[Driver]) -> list[Driver]:
