@@ -104,6 +104,11 @@ def test_w2_day_is_worked_through_and_a_second_ready_is_ignored(
         other.locator(f"#ready-{signed.pk}").focus()  # a part of the page with the focus is not replaced
         page.locator(f"#ready-{signed.pk}").focus()
         page.keyboard.press("Enter")
+        expect(page.locator(".error-summary")).to_contain_text("Still open on the checklist: Medication in hand")
+        expect(page.locator(".error-summary")).to_be_focused()
+        found += faults(page)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
         expect(page.get_by_text("The ride is released: the rider is ready.")).to_be_visible()
         expect(page.locator(".day-section.moving")).to_contain_text("Abernathy, Orla")
         found += faults(page)
@@ -124,6 +129,7 @@ def test_w2_day_is_worked_through_and_a_second_ready_is_ignored(
         plain = context.new_page()
         plain.goto(inspector.url + BASE)
         plain.locator(f"#ready-{unsigned.pk}").click()
+        plain.get_by_role("button", name="Mark ready anyway").click()
         expect(plain.get_by_text("The ride is released: the rider is ready.")).to_be_visible()
 
     assert Ride.objects.get(pk=unsigned.pk).ready_source == "facility_portal"

@@ -14,7 +14,7 @@ from apps.console.kit.rights import require_scope
 from apps.console.planner_day import views
 from apps.console.ride import acting
 from apps.console.ride.acting import Act
-from apps.console.ride.ride_forms import AnswerForm, Overridable, TickForm, Versioned
+from apps.console.ride.ride_forms import AnswerForm, Overridable, ReadyForm, TickForm, Versioned
 from apps.rides.models import Ride
 from apps.rides.services import editing
 from lib.scopes import Scope
@@ -25,7 +25,7 @@ from lib.scopes import Scope
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Release a rider.  If an outdated page releases the ride again, a message says that it was released already."""
     params = views.day_params_of(request)
-    form = Overridable(request.POST, auto_id=f"ready-{ride_id}_%s")
+    form = ReadyForm(request.POST, auto_id=f"ready-{ride_id}_%s")
     by = principal_of(request)
     if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
         messages.success(request, _("The ride is released: the rider is ready."))

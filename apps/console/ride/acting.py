@@ -11,10 +11,12 @@ from uuid import UUID
 from django.utils import timezone
 
 from apps.console.kit.rights import RightMissing
-from apps.console.ride.ride_forms import Versioned
+from apps.console.ride.labels import CHECKLIST
+from apps.console.ride.ride_forms import ChecklistOpen, Versioned
 from apps.console.ride.ride_views import get_ride
 from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride
+from apps.rides.rules import discharge
 from apps.rides.services import leg_decisions, will_call
 from apps.rides.services.leg_decisions import Answer
 from lib.access import Principal
@@ -56,11 +58,28 @@ def is_released(form: Versioned, *, ride_id: UUID, by: Principal) -> bool:
     return form.is_stale and get_ride(ride_id, by).ready_at is not None
 
 
-def release(values: dict[str, Any], *, by: Principal, **arguments: Any) -> Ride:
-    """Release a will-call ride.  Source: the phone for users who assign drivers, else the facility's portal."""
+def release(values: dict[str, Any], *, ride_id: UUID, by: Principal, **arguments: Any) -> Ride:
+    """Release a will-call ride.  Source: the phone for users who assign drivers, else the facility's portal.
+
+    Raises:
+        ChecklistOpen: items of the discharge checklist are open, and the user has not confirmed that they may be.
+    """
+    if not (values["confirmed"] or values["override"]):
+        _require_checklist(get_ride(ride_id, by), arguments["expected_version"])
     source = "phone" if by.has_scope(Scope.ASSIGNMENTS_WRITE) else "facility_portal"
     override = {"override": values["override"], "override_reason": values["override_reason"]}
-    return will_call.mark_ready(ready_source=source, by=by, **override, **arguments)
+    return will_call.mark_ready(ride_id=ride_id, ready_source=source, by=by, **override, **arguments)
+
+
+def _require_checklist(ride: Ride, seen_version: int) -> None:
+    """Refuse a release with open items; not where the service refuses it anyway, for example for a required item."""
+    is_waiting = ride.status in will_call.RELEASABLE and ride.ready_at is None
+    if ride.discharge is None or not is_waiting or ride.version != seen_version:
+        return
+    items = discharge.checklist(ride.discharge, oxygen_uses=ride.accommodation["oxygen"]["uses"])
+    open_items = [CHECKLIST[item.key] for item in items if item.done is not True]
+    if open_items and not any(item.blocks_discharge for item in items):
+        raise ChecklistOpen(items=open_items)
 
 
 def retract(values: dict[str, Any], **arguments: Any) -> Ride:

@@ -20,7 +20,15 @@ from apps.accounts.sessions import principal_of
 from apps.console.kit.rights import require_scope
 from apps.console.ride import acting, ride_views
 from apps.console.ride.acting import Act
-from apps.console.ride.ride_forms import AnswerForm, CorrectionForm, MomentForm, NotesForm, Overridable, Versioned
+from apps.console.ride.ride_forms import (
+    AnswerForm,
+    CorrectionForm,
+    MomentForm,
+    NotesForm,
+    Overridable,
+    ReadyForm,
+    Versioned,
+)
 from apps.rides.models import Milestone, Ride
 from apps.rides.queries import ride_story
 from apps.rides.rules.disclosure import disclosure_of
@@ -40,7 +48,7 @@ _MANUAL = Milestone.Source.DISPATCHER_MANUAL.value
 @require_scope(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Release a will-call ride: the rider is ready.  A repeated release only shows a message."""
-    form = Overridable(request.POST, auto_id="ready_%s")
+    form = ReadyForm(request.POST, auto_id="ready_%s")
     by = principal_of(request)
     if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
         messages.success(request, _("The ride is released: the rider is ready."))

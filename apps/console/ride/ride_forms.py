@@ -70,6 +70,24 @@ class Overridable(Versioned):
         super().refuse(refusal)
 
 
+class ChecklistOpen(DomainError):
+    """Items of the discharge checklist are open: the user has to confirm that the rider is ready."""
+
+    code = Code.RULE_VIOLATION
+    template = _("Still open on the checklist: %(items)s. Is the rider ready anyway?")
+
+
+class ReadyForm(Overridable):
+    """Release of a rider.  `asks` is set if the checklist is open: the page then asks for a confirmation."""
+
+    confirmed = forms.BooleanField(required=False, widget=forms.HiddenInput)
+    asks = False
+
+    def refuse(self, refusal: DomainError) -> None:
+        self.asks = isinstance(refusal, ChecklistOpen)
+        super().refuse(refusal)
+
+
 class ReasonForm(Versioned):
     """Reason of an ending or an unassignment.  `on_board` adds the rider's current location as a required field."""
 

@@ -41,9 +41,12 @@ def ward(db: None) -> Facility:
     return factories.FacilityFactory.create(name="St. Brigid Hospital")
 
 
+COMPLETE = {"orderSigned": True, "medsInHand": True, "belongings": True, "paperwork": True}
+
+
 def _discharge(ward: Facility, **more: Any) -> Ride:
-    """Create a will-call discharge with a signed order, unless its checklist differs."""
-    details = {"checklist": {"orderSigned": True}, "room": "417"} | more.pop("details", {})
+    """Create a will-call discharge with a complete checklist, unless its checklist differs."""
+    details = {"checklist": COMPLETE, "room": "417"} | more.pop("details", {})
     rider = factories.RiderFactory.create(facility=ward, first_name="Orla", last_name="Abernathy")
     factories.AccommodationProfileFactory.create(rider=rider)
     given: dict[str, Any] = {
@@ -270,7 +273,25 @@ def test_open_checklist_holds_a_patient_back_until_it_is_ticked(ward: Facility) 
     assert told(_send(planner, ride, "tick", tick="paperwork")) == ["The checklist is saved."]
     assert told(_send(planner, ride, "tick", untick="paperwork")) == ["The checklist is saved."]
     assert (Ride.objects.get(pk=ride.pk).discharge or {})["checklist"] == {"orderSigned": True, "paperwork": False}
-    assert told(_send(planner, ride, "ready")) == ["The ride is released: the rider is ready."]
+    asked = _send(planner, ride, "ready")
+    assert (asked.status_code, Ride.objects.get(pk=ride.pk).ready_at) == (422, None)
+    question = "Still open on the checklist: Medication in hand, Belongings, Paperwork. Is the rider ready anyway?"
+    assert question in text_of(asked)
+    assert "Mark ready anyway" in text_of(asked)
+    assert told(_send(planner, ride, "ready", confirmed="on")) == ["The ride is released: the rider is ready."]
+
+
+def test_ready_asks_on_the_ride_page_too(ward: Facility) -> None:
+    ride = _discharge(ward, details={"checklist": {"orderSigned": True}})
+    desk, address = visitor(UserRole.DISPATCHER), f"/console/rides/{ride.pk}/ready/"
+
+    asked = desk.post(address, {"version": ride.version})
+
+    assert asked.status_code == 422
+    assert "Mark ready anyway" in text_of(asked)
+    assert Ride.objects.get(pk=ride.pk).ready_at is None
+    desk.post(address, {"version": ride.version, "confirmed": "on"})
+    assert Ride.objects.get(pk=ride.pk).ready_at == NOW
 
 
 def test_dispatch_overrides_an_open_checklist_with_a_reason(ward: Facility) -> None:
