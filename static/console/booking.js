@@ -17,7 +17,20 @@ const press = (wanted) => {
   form.append(input);
   form.submit();
 };
-form.querySelectorAll("[data-combo]").forEach((box) => combo(box, (value) => press(`${box.dataset.pick}:${value}`)));
+
+// The next page has the focus in the time field.  While it is loading, the time field of this page has it, and passes on
+// what is typed into it.
+const TYPED = "booking-typed";
+const pick = (wanted) => {
+  const { clock } = form.elements;
+  const posted = clock.value;
+  press(wanted);
+  clock.focus();
+  clock.setSelectionRange(posted.length, posted.length);
+  clock.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
+  addEventListener("pagehide", () => sessionStorage.setItem(TYPED, clock.value.slice(posted.length)));
+};
+form.querySelectorAll("[data-combo]").forEach((box) => combo(box, (value) => pick(`${box.dataset.pick}:${value}`)));
 
 let timer;
 let asked = null;
@@ -55,3 +68,12 @@ form.addEventListener("keydown", (event) => {
 });
 form.addEventListener("submit", () => asked?.abort());
 if (form.dataset.looks !== undefined) look(); // a draft that is taken up: its time may mean another one by now
+
+const early = sessionStorage.getItem(TYPED);
+sessionStorage.removeItem(TYPED);
+if (early) {
+  const { clock } = form.elements;
+  const { defaultValue } = clock;
+  clock.value = defaultValue + early + clock.value.slice(defaultValue.length);
+  clock.dispatchEvent(new Event("input", { bubbles: true }));
+}

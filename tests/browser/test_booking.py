@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
@@ -114,6 +114,25 @@ def test_k1_k3_discharge_of_a_known_rider_takes_name_and_time(desk: Inspector, g
     assert found == [], "\n".join(found)
 
 
+def test_time_typed_while_the_chosen_rider_loads_is_kept(desk: Inspector, grace: Rider) -> None:
+    with desk.context() as context:
+        page = context.new_page()
+        page.goto(desk.url + BOOK)
+
+        def answer_late(route: Route) -> None:
+            page.keyboard.type("+45")
+            route.continue_()
+
+        page.keyboard.type("grace")
+        expect(page.get_by_role("option", name="Walsh, Grace")).to_have_attribute("aria-selected", "true")
+        page.route("**/console/book/", answer_late)
+        page.keyboard.press("Enter")
+        expect(page.locator(".chosen")).to_contain_text("Walsh, Grace")
+        expect(page.locator("#id_clock")).to_be_focused()
+        expect(page.locator("#id_clock")).to_have_value("+45")
+        expect(page.locator("#ahead")).to_contain_text("Pickup promised")
+
+
 def test_combobox_is_walked_by_arrows_and_left_by_escape(desk: Inspector, hospital: Facility) -> None:
     for name in ("Ada", "Ben", "Cora"):
         factories.RiderFactory.create(facility=hospital, first_name=name, last_name="Gray")
@@ -136,7 +155,7 @@ def test_combobox_is_walked_by_arrows_and_left_by_escape(desk: Inspector, hospit
         expect(field).to_have_value("gra")
         page.keyboard.press("ArrowDown")
         expect(page.locator("#rider-options")).to_be_visible()
-        page.keyboard.type("yx")
+        page.keyboard.type("yxq")
         expect(page.get_by_text("No riders found.").first).to_be_visible()
         found = faults(page)
         field.fill("")
