@@ -5,19 +5,30 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Model
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.translation import gettext_lazy as _
 
 from apps.riders.models import AccommodationProfile, Rider
 from lib.access import Phi, Principal
-from lib.admin import ReadOnlyInline, Rows, ScopedAdmin
+from lib.admin import PostedSearchChangeList, ReadOnlyInline, Rows, ScopedAdmin
+from lib.scopes import Scope
 
 
 class AccommodationProfileInline(ReadOnlyInline[AccommodationProfile, Rider]):
     model = AccommodationProfile
     fields = ("number", "current", "mobility", "assist_level", "oxygen_uses", "precautions", "recorded_at")
     ordering = ("-number",)
+
+
+class RiderList(PostedSearchChangeList):
+    """A list whose rows open the rider's page of the console."""
+
+    def url_for_result(self, result: Model) -> str:
+        return reverse("rider_page", args=[result.pk])
 
 
 @admin.register(Rider)
@@ -51,6 +62,9 @@ class RiderAdmin(ScopedAdmin[Rider]):
 
     def rider_ids_of(self, row: Rider) -> Iterable[UUID]:
         return (row.pk,)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return RiderList if self.site.principal_of(request).has_scope(Scope.RIDERS_READ) else PostedSearchChangeList
 
     def name_of(self, row: Rider, request: HttpRequest) -> str:
         return f"{row.last_name}, {row.first_name}" if self.has_view_permission(request) else str(row)

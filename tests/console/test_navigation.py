@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.rules.roles import UserRole
+from apps.console.shell import navigation
 from tests import factories
 from tests.accounts.signed_in import sign_in
 
@@ -29,3 +30,9 @@ def test_page_shows_entries_with_the_current_one(client: Client) -> None:
     entries = {str(entry["label"]): entry for group in shell.navigation for entry in group["entries"]}
     assert [label for label, entry in entries.items() if entry["current"]] == ["Exceptions"]
     assert (entries["Exceptions"]["count"], shell.inbox) == (0, 0)
+
+
+def test_payers_and_suggested_codes_have_different_icons() -> None:
+    icons = {str(entry.label): entry.icon for group in navigation.CONTENTS for entry in group.entries}
+
+    assert icons["Payers"] != icons["Suggested codes"]

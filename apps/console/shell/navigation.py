@@ -224,7 +224,7 @@ CONTENTS: Final = (
             _table(_("Payers"), "organizations.payer", "credit-card", _("Payers and signature rules")),
             _table(_("Escalation policies"), "organizations.escalationpolicy", "clock", _("Escalation contacts")),
             _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancelling and no-shows")),
-            _table(_("Suggested codes"), "exports.suggestedcode", "credit-card", _("HCPCS codes that exports suggest")),
+            _table(_("Suggested codes"), "exports.suggestedcode", "file-text", _("HCPCS codes that exports suggest")),
         ),
     ),
     Group(

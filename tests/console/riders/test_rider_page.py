@@ -192,3 +192,12 @@ def test_ride_page_links_to_the_rider() -> None:
 
     assert f'href="/console/riders/{ride.rider_id}/"' in page
     assert "/admin/riders/rider/0" not in page
+
+
+def test_rows_of_the_table_of_riders_open_the_page() -> None:
+    rider = factories.RiderFactory.create()
+
+    page = visitor(UserRole.DISPATCHER).get("/admin/riders/rider/").content.decode()
+
+    assert f'href="{address(rider)}"' in page
+    assert f"{rider.pk}/change/" not in page
