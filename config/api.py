@@ -29,6 +29,7 @@ from apps.rides.api.accommodation import RiderAccommodationViewSet
 from apps.rides.api.activation import ActivationViewSet, VehicleStatusViewSet
 from apps.rides.api.assignment import AssignmentViewSet
 from apps.rides.api.exceptions import RideExceptionViewSet
+from apps.rides.api.trips import TripViewSet
 from apps.rides.api.views import RideViewSet
 from apps.webhooks.api.views import (
     DeliveryViewSet,
@@ -79,6 +80,7 @@ fleet = [
 
 assignment = [
     _route("rides/<uuid:id>/assignment", AssignmentViewSet, {"put": "update", "delete": "destroy"}),
+    _route("rides/<uuid:id>/handover", AssignmentViewSet, {"post": "handover"}),
     _route("rides/<uuid:id>/assignment/accept", AssignmentViewSet, {"post": "accept"}),
     _route("rides/<uuid:id>/assignment/decline", AssignmentViewSet, {"post": "decline"}),
     _route("rides/<uuid:id>/candidates", AssignmentViewSet, {"get": "candidates"}),
@@ -112,6 +114,10 @@ rides = [
     _route("rides/<uuid:id>/ready", RideViewSet, {"post": "ready"}),
     _route("rides/<uuid:id>/unready", RideViewSet, {"post": "unready"}),
     _route("rides/<uuid:id>/timeline", RideViewSet, {"get": "timeline"}),
+    _route("rides/<uuid:id>/copy", RideViewSet, {"post": "copy"}),
+    _route("rides/<uuid:id>/reinstate", RideViewSet, {"post": "reinstate"}),
+    _route("trips", TripViewSet, {"post": "create"}),
+    _route("trips/<uuid:id>/rides/<uuid:ride_id>", TripViewSet, {"delete": "remove_ride"}),
     _route("ride-exceptions", RideExceptionViewSet, {"get": "list"}),
     _route("ride-exceptions/<uuid:id>", RideExceptionViewSet, {"get": "retrieve"}),
     _route("ride-exceptions/<uuid:id>/acknowledge", RideExceptionViewSet, {"post": "acknowledge"}),

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 _RESOURCES: Final = (
     "rides",
+    "trips",
     "ride-exceptions",
     "riders",
     "drivers",

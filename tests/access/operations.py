@@ -68,7 +68,11 @@ class Operation:
 
     def path(self, row_id: str) -> str:
         named = self.route.replace("<str:type>", "ride.completed").replace("<str:date>", ORDERED_FROM.isoformat())
-        named = named.replace("<str:file>", "rides.ndjson").replace("<uuid:absence_id>", row_id)
+        named = (
+            named.replace("<str:file>", "rides.ndjson")
+            .replace("<uuid:absence_id>", row_id)
+            .replace("<uuid:ride_id>", row_id)
+        )
         return PREFIX + named.replace("<uuid:id>", row_id)
 
     @property
@@ -244,6 +248,7 @@ NAMED: Final[dict[str, str]] = {
     "providerId": "providers",
     "providerIds": "providers",
     "rideId": "rides",
+    "rideIds": "rides",
     "standingOrderIds": "standing-orders",
     "riderId": "riders",
     "vehicleId": "vehicles",

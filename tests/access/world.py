@@ -254,7 +254,7 @@ def _settle(
 ) -> None:
     """Fill every text column of a ride and its related rows, and assign the side's crew."""
     new = side.canaries
-    trip = side.add("trips", Trip.objects.create(rider=ride.rider, service_date=ride.service_date))
+    trip = side.add("trips", Trip.objects.create(pk=ride.pk, rider=ride.rider, service_date=ride.service_date))
     doors = {key: new.text("person", f"ride.{key}") for key in ("accessCode", "keyInfo")}
     legs.seal_access(ride, pickup=doors, dropoff=doors)
     ride.payer_member_id = new.text("person", "ride.payer_member_id")
@@ -443,7 +443,7 @@ def reached(binding: str, row: Any) -> bool:
         return False  # a provider sees the rides of a standing order, not the order
     if isinstance(row, Ride) and row.assignments.filter(status="offered").exists():
         return True
-    about = row.ride if isinstance(row, RideException) else row
+    about = row.ride if isinstance(row, RideException) else row.rides.get() if isinstance(row, Trip) else row
     return getattr(about, "provider_id", True) is not None
 
 

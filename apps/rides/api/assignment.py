@@ -25,19 +25,12 @@ from lib.errors import Code
 from lib.scopes import Scope
 
 
-class AssignmentIn(In):
-    example = {
-        "driverId": "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f",
-        "vehicleId": "01937b2e-6a01-7d52-8c11-6b2f0e9d7a34",
-        "method": "manual",
-    }
+class CrewIn(In):
+    """A driver and vehicle for a ride, and with a rider on board why they change and where."""
 
     driver_id = fields.Uuid()
     vehicle_id = fields.Uuid()
     attendant_ids = fields.List(child=fields.Uuid(), default=list, max_length=4)
-    method = fields.Choice(choices=Assignment.Method.choices, default=Assignment.Method.MANUAL)
-    offer = fields.Boolean(default=False, help_text="Ask first, where the driver is no employee.")
-    respond_by = fields.Instant(required=False, help_text="How long the offer is open; 15 minutes if left out.")
     override = fields.Boolean(default=False)
     override_reason = fields.Text(max_length=500, allow_blank=True, default="")
     reason_code = fields.Text(max_length=40, allow_blank=True, default="", help_text="Required with a rider on board.")
@@ -52,6 +45,29 @@ class AssignmentIn(In):
         allow_null=True,
         help_text="By the first vehicle with the rider, at a transfer.",
     )
+
+
+class AssignmentIn(CrewIn):
+    example = {
+        "driverId": "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f",
+        "vehicleId": "01937b2e-6a01-7d52-8c11-6b2f0e9d7a34",
+        "method": "manual",
+    }
+
+    method = fields.Choice(choices=Assignment.Method.choices, default=Assignment.Method.MANUAL)
+    offer = fields.Boolean(default=False, help_text="Ask first, where the driver is no employee.")
+    respond_by = fields.Instant(required=False, help_text="How long the offer is open; 15 minutes if left out.")
+
+
+class HandoverIn(CrewIn):
+    """Another driver for a rider on board, and where they meet."""
+
+    example = {
+        "driverId": "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f",
+        "vehicleId": "01937b2e-6a01-7d52-8c11-6b2f0e9d7a34",
+        "reasonCode": "vehicle_breakdown",
+        "riderLocation": "Side of I-290 at Austin Blvd",
+    }
 
 
 class UnassignQuery(Query):
@@ -183,20 +199,34 @@ class AssignmentViewSet(AuditedReads, ApiViewSet):
     scopes = {
         "update": Scope.ASSIGNMENTS_WRITE,
         "destroy": Scope.ASSIGNMENTS_WRITE,
+        "handover": Scope.ASSIGNMENTS_WRITE,
         "accept": Scope.ASSIGNMENTS_WRITE,
         "decline": Scope.ASSIGNMENTS_WRITE,
         "candidates": Scope.ASSIGNMENTS_WRITE,
     }
     queries = {"destroy": UnassignQuery, "candidates": CandidatesQuery}
-    bodies = {"update": AssignmentIn, "destroy": UnassignIn, "accept": AcceptIn, "decline": DeclineIn}
+    bodies = {
+        "update": AssignmentIn,
+        "handover": HandoverIn,
+        "destroy": UnassignIn,
+        "accept": AcceptIn,
+        "decline": DeclineIn,
+    }
     answers = {
         "update": AssignmentOut,
+        "handover": AssignmentOut,
         "accept": AssignmentOut,
         "decline": AssignmentOut,
         "candidates": CandidateListOut,
     }
     refusals = {
         "update": (
+            Code.ASSIGNMENT_REJECTED,
+            Code.INVALID_TRANSITION,
+            Code.TRANSITION_GUARD_FAILED,
+            Code.PRECONDITION_FAILED,
+        ),
+        "handover": (
             Code.ASSIGNMENT_REJECTED,
             Code.INVALID_TRANSITION,
             Code.TRANSITION_GUARD_FAILED,
@@ -218,6 +248,18 @@ class AssignmentViewSet(AuditedReads, ApiViewSet):
         `ASSIGNMENT_REJECTED` lists all violations with their kind.  Soft violations are accepted
         with `override` and `overrideReason` (scope `rides:override`).
         """
+        return self._answer(assignment.assign(ride_id=id, **self._crew(), **self._by_whom()))
+
+    def handover(self, request: Request, id: UUID) -> Response:
+        """Hand a rider on board over to another driver.
+
+        `reasonCode` says why, `riderLocation` or `location` where the rider is.  The assignments of both drivers keep
+        their times.
+        """
+        return self._answer(assignment.hand_over(ride_id=id, **self._crew(), **self._by_whom()))
+
+    def _crew(self) -> dict[str, Any]:
+        """Return the body as arguments of `assignment.assign`."""
         body = self.body()
         place = body.pop("location", None)
         handover = assignment.Handover(
@@ -227,13 +269,7 @@ class AssignmentViewSet(AuditedReads, ApiViewSet):
             place=None if place is None else Place(**place),
             miles=body.pop("miles_driven", None),
         )
-        row = assignment.assign(
-            ride_id=id,
-            **body,
-            handover=handover,
-            **self._by_whom(),
-        )
-        return self._answer(row)
+        return {**body, "handover": handover}
 
     def destroy(self, request: Request, id: UUID) -> Response:
         """Unassign the driver; the ride waits for another.  `reasonCode` in the query, or in a body with a `note`."""

@@ -21,11 +21,13 @@ from apps.rides.queries import rides
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.timeliness import is_ticking
 from apps.rides.schemas import ride_input
-from apps.rides.schemas.ride_input import BulkIn, RideChangesIn, RideIn
+from apps.rides.schemas.ride_input import BulkIn, CopyIn, ReinstateIn, RideChangesIn, RideIn
 from apps.rides.schemas.ride_output import RideOut, RideRow, context_of
 from apps.rides.services import (
     booking,
+    copying,
     editing,
+    reinstatement,
     status_report,
     will_call,
 )
@@ -47,6 +49,8 @@ class RideViewSet(AuditedReads, ApiViewSet):
         "status_call": Scope.RIDES_READ,  # the scope of each transition is in lifecycle.py
         "ready": Scope.RIDES_READ,
         "unready": Scope.RIDES_READ,
+        "copy": Scope.RIDES_WRITE,
+        "reinstate": Scope.RIDES_WRITE,
     }
     queries = {"list": RideQuery, "partial_update": EditQuery}
     bodies = {
@@ -55,7 +59,10 @@ class RideViewSet(AuditedReads, ApiViewSet):
         "partial_update": RideChangesIn,
         "status_call": StatusIn,
         "ready": ReadyIn,
+        "copy": CopyIn,
+        "reinstate": ReinstateIn,
     }
+    statuses = {"copy": 201}
     answers = {
         "list": RideRow,
         "retrieve": RideOut,
@@ -66,6 +73,8 @@ class RideViewSet(AuditedReads, ApiViewSet):
         "status_call": RideOut,
         "ready": RideOut,
         "unready": RideOut,
+        "copy": RideOut,
+        "reinstate": RideOut,
     }
     previews = {"partial_update": EditPreviewOut}
     _BOOKING = (Code.RIDER_NOT_BOOKABLE, Code.DUPLICATE_RIDE, Code.DUPLICATE_RESOURCE, Code.PICKUP_IN_PAST)
@@ -92,6 +101,14 @@ class RideViewSet(AuditedReads, ApiViewSet):
             Code.PRECONDITION_FAILED,
         ),
         "unready": (Code.INVALID_TRANSITION, Code.RULE_VIOLATION, Code.PRECONDITION_FAILED),
+        "copy": _BOOKING,
+        "reinstate": (
+            *_BOOKING,
+            Code.INVALID_TRANSITION,
+            Code.LOCKED_BY_EXPORT,
+            Code.RULE_VIOLATION,
+            Code.PRECONDITION_FAILED,
+        ),
     }
     idempotency_key_required = frozenset({"bulk"})
     body_limits = {"bulk": settings.API_MAX_BULK_BODY_BYTES}
@@ -189,6 +206,20 @@ class RideViewSet(AuditedReads, ApiViewSet):
     def unready(self, request: Request, id: UUID) -> Response:
         """Take the release of a will-call ride back."""
         return self._change(lambda: will_call.retract_ready(ride_id=id, **self._by_whom()))
+
+    def copy(self, request: Request, id: UUID) -> Response:
+        """Book a copy of a ride: on another day, at another time, for another rider, or in the other direction."""
+        request_of_copy = copying.CopyRequest(**self.body())
+        ride = copying.copy_ride(ride_id=id, request=request_of_copy, by=self.principal, at=self.at)
+        related_records = rides.related_records_of_new(ride, has_external_ids=False)
+        return self._answer_ride(ride, related_records, headers={"Location": f"/api/rides/{ride.pk}"})
+
+    def reinstate(self, request: Request, id: UUID) -> Response:
+        """Reinstate a canceled ride whose pickup is not more than 15 minutes ago.
+
+        It is scheduled again.  Its driver is assigned again if every check passes, else it waits for another.
+        """
+        return self._change(lambda: reinstatement.reinstate(ride_id=id, **self.body(), **self._by_whom()))
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {**super().get_serializer_context(), **self._ride_context}

@@ -15,6 +15,7 @@ from apps.rides.rules.draft import ExternalName, Notes, Payment, ReturnLeg, Ride
 from apps.rides.services.booking import MAX_BULK
 from apps.rides.services.editing import CrewAction, CrewChoice, EditOptions
 from apps.rides.services.eligibility_checks import Override
+from apps.rides.services.trips import MAX_LEGS
 from lib.api import fields
 from lib.api.serializers import In, camel
 
@@ -228,6 +229,39 @@ class RideChangesIn(AskedIn):
     )
     override = fields.Boolean(required=False, help_text="Makes the change though it breaks soft rules.")
     override_reason = fields.Text(max_length=500, required=False)
+
+
+class CopyIn(In):
+    """What differs from the copied ride."""
+
+    example: ClassVar[dict[str, Any]] = {"date": "2026-11-27"}
+
+    date = fields.LocalDate(source="day", required=False, help_text="Another day, at the same local times.")
+    pickup_time = fields.Instant(
+        source="pickup_at", required=False, help_text="Another pickup time; the appointment moves along."
+    )
+    rider_id = fields.Uuid(required=False, help_text="Another rider, with the needs of their profile.")
+    reversed = fields.Boolean(source="is_reversed", required=False, help_text="The stops change places.")
+    allow_duplicate = fields.Boolean(required=False)
+    client_reference = fields.Text(max_length=100, required=False)
+
+
+class ReinstateIn(In):
+    """How a canceled ride is reinstated."""
+
+    example: ClassVar[dict[str, Any]] = {}
+
+    allow_duplicate = fields.Boolean(required=False)
+
+
+class TripIn(In):
+    """The rides that become the legs of a trip."""
+
+    example: ClassVar[dict[str, Any]] = {
+        "rideIds": ["01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f", "01937b2e-6a01-7d52-8c11-6b2f0e9d7a34"]
+    }
+
+    ride_ids = fields.List(child=fields.Uuid(), min_length=2, max_length=MAX_LEGS)
 
 
 BOOKING: Final[dict[str, Any]] = {  # the example of the document

@@ -272,6 +272,32 @@ def reassign(ride: Ride, crew: Crew, *, overridden: list[str], reason: str, by: 
     return new
 
 
+def assign_checked(ride: Ride, crew: Crew, *, method: str, by: Principal, at: datetime) -> Assignment:
+    """Assign a locked and checked crew to a locked scheduled ride.  The caller writes the audit entry."""
+    _current, ride.rider = _current_assignment(ride)
+    new = _row_for(ride, crew, method=method, by=by, at=at)
+    attach(new, Action.ASSIGN, Handover(), None, by=by, at=at)
+    return new
+
+
+@transaction.atomic
+def hand_over(
+    *, ride_id: UUID, expected_version: int | None = None, by: Principal, at: datetime, **crew: Any
+) -> Assignment:
+    """Hand a rider on board over to another driver; `crew` are the other arguments of `assign`.
+
+    The assignments of both drivers keep their times.
+
+    Raises:
+        InvalidTransition: no rider is on board.
+        Other errors: as `assign`.
+    """
+    ride = locked(ride_id, by, expected_version=expected_version)
+    if ride.status != RideStatus.IN_PROGRESS:
+        raise InvalidTransition(RideStatus(ride.status), "handover")
+    return assign(ride_id=ride_id, by=by, at=at, **crew)
+
+
 def _checked(handover: Handover, ride: Ride, action: Action, by: Principal, at: datetime) -> Handover:
     """Check that a transfer, and only a transfer, has a reason and the data about a rider on board."""
     if handover.reason_code or action is Action.TRANSFER:

@@ -27,7 +27,7 @@ from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.scopes import Scope
 
-_ENDING_COLUMNS: Final = ["reason_code", "fault", "cancellation_timing", "ended_by", "end_note"]
+ENDING_COLUMNS: Final = ["reason_code", "fault", "cancellation_timing", "ended_by", "end_note"]
 _DELIVERY: Final = [Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.DROPPED_OFF, Milestone.Type.HANDOFF]
 
 
@@ -89,13 +89,13 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
     require([Guard.CORRECTION_WINDOW_OPEN], ride, report, occurred_at=at, by=by)
     if lock := RideLock.objects.filter(pk=ride.pk).first():
         raise LockedByExport(lock)
-    held_legs, cancelled_legs = _held_legs(ride, by), _cancelled_legs(ride, by)
+    held, cancelled = held_legs(ride, by), cancelled_legs(ride, by)
     overridden = _require_free_crew(ride, report, by=by, at=at)
-    columns = [*_ENDING_COLUMNS, *_undo_delivery(ride)]
+    columns = [*ENDING_COLUMNS, *_undo_delivery(ride)]
     note = Note(data={"endedAs": was.value, "reasonCode": ride.reason_code, **_named(overridden)})
     ride.reason_code = ride.fault = ride.cancellation_timing = ride.ended_by = ride.end_note = ""
     _take_up_assignment(ride, report, overridden)
-    _move_back(ride, columns, note, by=by, at=at)
+    reopen(ride, columns, note, by=by, at=at)
     exceptions.settle(
         ride,
         [ExceptionType.RIDER_NO_SHOW, ExceptionType.RIDE_UNFULFILLED],
@@ -103,9 +103,19 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
         at=at,
         code=ResolutionCode.FALSE_ALARM,
     )
-    for leg in held_legs:
+    settle_later_legs(ride, held, cancelled, by=by, at=at)
+    if ride.status in WITH_DRIVER:
+        recheck(ride, by=by, at=at, detected_by="correct")
+    return overridden
+
+
+def settle_later_legs(
+    ride: Ride, held: Sequence[Ride], cancelled: Sequence[Ride], *, by: Principal, at: datetime
+) -> None:
+    """Release legs that were held because a reopened ride had ended; a person decides about canceled ones."""
+    for leg in held:
         exceptions.settle(leg, [ExceptionType.RETURN_LEG_AT_RISK], by=by, at=at, code=ResolutionCode.FALSE_ALARM)
-    for leg in cancelled_legs:
+    for leg in cancelled:
         exceptions.open_exception(
             leg,
             ExceptionType.RETURN_LEG_AT_RISK,
@@ -115,12 +125,14 @@ def correct(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
             due_at=at + DECIDE_WITHIN,
             details={"correctedRideId": str(ride.pk)},
         )
-    if ride.status in WITH_DRIVER:
-        recheck(ride, by=by, at=at, detected_by="correct")
-    return overridden
 
 
-def _move_back(ride: Ride, columns: list[str], note: Note, *, by: Principal, at: datetime) -> None:
+def reopen(ride: Ride, columns: list[str], note: Note, *, by: Principal, at: datetime) -> None:
+    """Return a locked, ended ride to `status_before_end`.
+
+    Raises:
+        OccurrenceTaken: the standing order has another ride in its place.
+    """
     try:
         with transaction.atomic():  # the unique constraint decides between this ride and one created at the same time
             move_back(ride, by=by, at=at, also=columns, note=note)
@@ -176,7 +188,7 @@ def _take_up_assignment(ride: Ride, report: StatusReport, overridden: list[str])
     row.save(update_fields=["status", "ended_at", "end_reason", "miles_attributed", "overridden", "override_reason"])
 
 
-def _held_legs(ride: Ride, by: Principal) -> list[Ride]:
+def held_legs(ride: Ride, by: Principal) -> list[Ride]:
     """Lock the later legs that wait for a decision because this ride ended.  Lock order: rides before crews."""
     if ride.trip_id is None:
         return []
@@ -187,7 +199,7 @@ def _held_legs(ride: Ride, by: Principal) -> list[Ride]:
     return [locked(leg_id, by.elevated()) for leg_id in legs.values_list("pk", flat=True)]
 
 
-def _cancelled_legs(ride: Ride, by: Principal) -> list[Ride]:
+def cancelled_legs(ride: Ride, by: Principal) -> list[Ride]:
     """Lock the later legs that were canceled because this ride ended (`returnLegPolicy` cancel)."""
     if ride.trip_id is None:
         return []
