@@ -5,6 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
 
 from apps.console.account.views import forbidden, not_offered, remove_passkey, session_left
+from apps.console.board.handover_views import handover
 from apps.console.recurring.link_views import calendar_file
 from apps.console.shell.home import home, start
 from apps.console.shell.search import search
@@ -21,6 +22,7 @@ urlpatterns = [
     path("console/home/", home, name="home"),
     path("console/find/", search, name="search"),
     path("console/lists/", include("apps.console.shell.saved_lists")),
+    path("console/handover/", handover, name="handover"),
     path("console/board/", include("apps.console.board.urls")),
     path("console/book/", include("apps.console.booking.urls")),
     path("console/day/", include("apps.console.planner_day.urls")),

@@ -1,7 +1,10 @@
-"""The state of the downtime pack."""
+"""The state of the downtime pack, and the handovers between dispatchers."""
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from lib.ids import uuid7
 
 
 class DowntimePack(models.Model):
@@ -23,3 +26,20 @@ class DowntimePack(models.Model):
 
     def __str__(self) -> str:
         return f"downtime pack {self.pk}"
+
+
+class Handover(models.Model):
+    """A dispatcher has handed the desk over, with a note to the next.  The note may name riders."""
+
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    note = models.TextField(_("note"), max_length=2000, blank=True)
+    signed_at = models.DateTimeField(_("signed at"))
+    signed_by = models.CharField(_("signed by"), max_length=60)  # an actor: "user:<id>"
+
+    class Meta:
+        verbose_name = _("handover")
+        verbose_name_plural = _("handovers")
+        indexes = [models.Index(fields=["-signed_at"], name="handover_newest")]
+
+    def __str__(self) -> str:
+        return f"handover {self.pk}"

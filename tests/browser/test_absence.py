@@ -93,3 +93,29 @@ def test_pages_of_an_absence_are_sound(inspector_of: InspectorOf) -> None:
     found += inspector.inspect(f"/console/fleet/drivers/{driver.pk}/", name="driver-absent")
 
     assert found == [], "\n".join(found)
+
+
+def test_handover_is_sound_and_prints_without_navigation(inspector_of: InspectorOf) -> None:
+    driver = _driver_with_rides(3)
+    driver_absence.report(driver_id=driver.pk, reason="sick", note="Flu.", by=system(), at=timezone.now())
+    soon = timezone.now() + dt.timedelta(hours=1)
+    factories.RideFactory.create(
+        pickup_at=soon, will_call=True, pickup_time_kind="estimated", will_call_expires_at=soon + dt.timedelta(hours=5)
+    )
+    factories.VehicleFactory.create(provider=driver.provider, status="maintenance")
+    inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(f"{inspector.url}/console/handover/")
+        page.get_by_label("Note to the next dispatcher").fill("Elevator at St. Brigid is out.")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Elevator at St. Brigid is out.")).to_be_visible()
+        page.emulate_media(media="print")
+        expect(page.locator(".sidenav")).to_be_hidden()
+        expect(page.get_by_label("Note to the next dispatcher")).to_be_hidden()
+        expect(page.get_by_text("Drivers and vehicles out")).to_be_visible()
+    found = inspector.inspect("/console/handover/", name="handover")
+
+    assert found == [], "\n".join(found)

@@ -82,7 +82,7 @@ def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, A
         "shown": shown,
         "query": shown.query,
         "live_query": request.GET.urlencode(),
-        "rows": [_row(exception_row, by, now) for exception_row in page.rows],
+        "rows": [exception_row_context(exception_row, by, now) for exception_row in page.rows],
         "next": page.next,
         "may_act": by.has_scope(Scope.EXCEPTIONS_WRITE),
         "me": by.id,
@@ -100,7 +100,9 @@ def history(request: HttpRequest) -> HttpResponse:
     page = exception_queue.history(form.exception_filter(), by=by, sort=shown.sort, after=shown.after, size=shown.rows)
     names = accounts.names_of(exception_row.resolved_by for exception_row in page.rows)
     _record_list(page.rows, by)
-    rows = [_row(exception_row, by, now) | _closed(exception_row, names) for exception_row in page.rows]
+    rows = [
+        exception_row_context(exception_row, by, now) | _closed(exception_row, names) for exception_row in page.rows
+    ]
     context = {"form": form, "shown": shown, "query": shown.query, "rows": rows, "next": page.next}
     return render(request, "rides/exceptions_history.html", context | views_of(request, shown, filters))
 
@@ -142,7 +144,7 @@ def page(
     names = accounts.names_of([exception_row.resolved_by, exception_row.acknowledged_by, exception_row.opened_by])
     initial = {"version": exception_row.version}
     context = {
-        **_row(exception_row, by, now),
+        **exception_row_context(exception_row, by, now),
         **ride_panel.exception(exception_row, names, by),
         "opened_by": ride_labels.actor_name(exception_row.opened_by, names),
         "contacts": _contacts(exception_row, by),
@@ -159,7 +161,8 @@ def page(
     return render(request, "rides/exception.html", context, status=UNPROCESSABLE if returned else status)
 
 
-def _row(exception_row: RideException, by: Principal, now: datetime) -> dict[str, Any]:
+def exception_row_context(exception_row: RideException, by: Principal, now: datetime) -> dict[str, Any]:
+    """Return the context of a row of the queue; `exception_row` has its records loaded."""
     ride = exception_row.ride
     return {
         "row": exception_row,

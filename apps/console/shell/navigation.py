@@ -147,6 +147,14 @@ CONTENTS: Final = (
                 keys="g o",
             ),
             EXCEPTIONS,
+            _scoped(
+                _("Handover"),
+                "handover",
+                "repeat",
+                _("What the next dispatcher needs to know, and a note"),
+                Scope.ASSIGNMENTS_WRITE,
+                "g v",
+            ),
         ),
     ),
     Group(
