@@ -184,6 +184,6 @@ def _discharge(
         "blocking_items": [ride_labels.CHECKLIST[item.key] for item in items if item.blocks_discharge]
         if before_departure
         else [],
-        # The booking user may change the booking until a driver is assigned; the same permission as for the notes.
+        # The booking user may change the booking until a driver is en route; the same permission as for the notes.
         "may_tick": RideAction.NOTES in actions,
     }

@@ -24,7 +24,7 @@ from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.calendar import LegStatus, OccurrenceView, calendar
 from apps.recurring.rules.recurrence import ChangeType, OccurrenceStatus
-from apps.riders.labels import need_labels, rider_name
+from apps.riders.labels import may_name, need_labels, rider_name
 from apps.riders.rules import accommodation
 from apps.rides.queries import bookings
 from apps.rides.rules import timing
@@ -67,6 +67,7 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
     context = {
         "order": order,
         "name": rider_name(order.rider, by),
+        "opens_rider": may_name(by),
         "status": labels.STATUSES[order.status],
         "phi": by.phi >= Phi.FULL,
         "sees": disclosure_of(by),
