@@ -67,7 +67,8 @@ BELOW_FULL: Final = {
         "event.data",
     },
 }
-_ADDRESSES = re.compile(r'(?:href|action|src)="([^"]*)"|<title>(.*?)</title>', re.DOTALL)
+# Links that dial or write a mail request nothing from a server, and leave no trace in a history.
+_ADDRESSES = re.compile(r'(?:href|action|src)="(?!tel:|mailto:)([^"]*)"|<title>(.*?)</title>', re.DOTALL)
 
 
 @dataclass

@@ -73,6 +73,18 @@ def test_edit_saves_what_changed_alone() -> None:
     assert (stored.sms_consent, stored.sms_consent_at) == ("granted", NOW)
 
 
+def test_edit_without_a_change_stores_nothing() -> None:
+    person = {"name": "Emil", "phone": "+442079460958", "relation": ""}
+    rider = factories.RiderFactory.create(caregivers=[person | {"notify": []}], emergency_contact=person)
+    desk = visitor(UserRole.DISPATCHER)
+    form = desk.get(address(rider, "edit/")).context["form"]
+
+    assert form["phone_0_number"].value() == "(312) 555-0111"
+    assert form["emergency_phone"].value() == form["caregiver_0_phone"].value() == "+44 20 7946 0958"
+    _posted(desk, rider, "edit/")
+    assert _stored(rider).version == rider.version
+
+
 def test_edit_removes_cleared_rows_address_and_contact() -> None:
     rider = factories.RiderFactory.create(
         home_address=factories.stop(name=""),
