@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from datetime import datetime, time
 
 from django.conf import settings
+from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 
 _twelve: ContextVar[bool | None] = ContextVar("twelve_hours", default=None)
@@ -44,3 +45,6 @@ def clock(at: datetime | time, *, seconds: bool = False) -> str:
         return f"{at.hour:02}:{rest}"
     half = _("AM") if at.hour < 12 else _("PM")
     return f"{at.hour % 12 or 12}:{rest}\N{NO-BREAK SPACE}{half}"
+
+
+clock_text = lazy(clock, str)  # formatted when it is read, as its reader prefers

@@ -247,12 +247,15 @@ dialog.addEventListener("input", (event) => {
   const rows = [...dialog.querySelectorAll(".candidate")];
   rows.forEach((row) => (row.hidden = !wanted.every((word) => row.querySelector(".who").textContent.toLowerCase().includes(word))));
   const first = rows.find((row) => !row.hidden);
+  dialog.querySelectorAll(".not-fitting").forEach((group) => {
+    group.open = wanted.length > 0 && Boolean(group.querySelector(".candidate:not([hidden])"));
+  });
   if (first) first.querySelector("input").checked = true;
 });
 dialog.addEventListener("keydown", (event) => {
   if (!event.target.hasAttribute("data-find") || !["ArrowDown", "ArrowUp"].includes(event.key)) return;
   event.preventDefault();
-  const rows = [...dialog.querySelectorAll(".candidate:not([hidden]) input")];
+  const rows = [...dialog.querySelectorAll(".candidate:not([hidden]) input")].filter((row) => row.checkVisibility());
   const at = rows.findIndex((row) => row.checked);
   const next = rows[event.key === "ArrowDown" ? Math.min(at + 1, rows.length - 1) : Math.max(at - 1, 0)];
   if (!next) return;

@@ -59,6 +59,8 @@ def test_absence_frees_rides_and_names_a_replacement_for_each(api: TokenClient) 
     assert [row["rideId"] for row in freed] == sorted(str(ride.pk) for ride in rides)
     # Three rides at one time and two other drivers: nobody is proposed twice.
     assert sorted(row["driverId"] for row in best if row) == sorted(str(other.pk) for other, _ in substitutes)
+    assert [reason["code"] for row in best if row for reason in row["reasons"]].count("location_unknown") == 2
+    assert {row["lateMinutes"] for row in best if row} == {None}
     again = api.post(
         f"/api/drivers/{driver.pk}/absences",
         {"from": "2026-11-20T15:00:00Z", "reason": "sick", "note": "Called in."},

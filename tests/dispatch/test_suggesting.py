@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 
 from apps.dispatch.rules.suggesting import Available, SuggestionPlan, suggest
 from apps.fleet.rules.credentials import Subject
+from apps.rides.rules.driver_timeline import DriverNow, Location, LocationSource, RemainingRide
 from apps.rides.rules.eligibility import ViolationCode, violations
 from apps.rides.rules.facts import (
     RideNeeds,
+    RideSlot,
     ShiftFact,
     Span,
     VehicleFacts,
 )
+from lib.travel.places import Place
 from tests.rides.test_eligibility import (
     AT,
     CREDENTIALS,
@@ -46,13 +49,20 @@ def _ride(begin: int = 0, minutes: int = 30, **given: Any) -> RideNeeds:
     return needs(slot=made, **{"rider_id": uuid4(), **given})
 
 
+def _now(*slots: RideSlot, place: Place = LOOP, duty: tuple[Span, ...] = ()) -> DriverNow:
+    rides = tuple(RemainingRide(one, one.span) for one in slots)
+    return DriverNow(Location(place, LocationSource.HOME_BASE, "Yard"), rides, duty)
+
+
 def _crew(count: int = 1, **given: Any) -> tuple[list[Available], dict[UUID, VehicleFacts]]:
     """Create drivers who work now, each with a vehicle."""
     vehicles = [vehicle(id=uuid4()) for _ in range(count)]
     ids = [uuid4() for _ in range(count)]
     drivers = [
         Available(
-            driver(id=pk, shifts=(ShiftFact(pk, mine.id, DUTY),), **given), default_vehicle_id=mine.id, home_base=LOOP
+            driver(id=pk, shifts=(ShiftFact(pk, mine.id, DUTY),), **given),
+            _now(duty=(DUTY,)),
+            default_vehicle_id=mine.id,
         )
         for pk, mine in zip(ids, vehicles, strict=True)
     ]
@@ -62,7 +72,8 @@ def _crew(count: int = 1, **given: Any) -> tuple[list[Available], dict[UUID, Veh
 def _plan(
     waiting: list[RideNeeds], crew: tuple[list[Available], dict[UUID, VehicleFacts]], at: dt.datetime = AT, **given: Any
 ) -> SuggestionPlan:
-    return suggest(waiting, *crew, shared_rides=given.get("shared", {}), at=at)
+    zones = dict.fromkeys((ride.slot.ride_id for ride in waiting), "America/Chicago")
+    return suggest(waiting, *crew, shared_rides=given.get("shared", {}), zones=zones, at=at)
 
 
 def test_one_driver_gets_what_they_can_drive_one_after_the_other() -> None:
@@ -93,7 +104,11 @@ def test_cheapest_driver_is_suggested_and_familiar_costs_less() -> None:
     (found,) = _plan([ride], crew, shared={(ride.rider_id, known): 3}).suggestions
 
     assert found.driver_id == known
-    assert "drove this rider 3 times" in str(found.reason)
+    assert [str(reason.message) for reason in found.reasons] == [
+        "Free now, 0 min away (Yard)",
+        "3 previous rides with this rider",
+        "Larger vehicle than needed: wheelchair van",
+    ]
 
 
 def test_vehicle_comes_from_shift_or_driver_or_is_required() -> None:
@@ -142,13 +157,22 @@ def test_without_drivers_everything_is_left() -> None:
     assert [dict(one.against) for one in _plan([_ride()], ([], {})).unplaced] == [{}]
 
 
+def _overdue(ride: RideNeeds) -> RideNeeds:
+    """Let a ride whose pickup time has passed begin now, as `needs_of` does."""
+    span = ride.slot.span
+    if span.starts_at >= AT:
+        return ride
+    return replace(ride, overdue=True, slot=replace(ride.slot, span=Span(AT, AT + (span.ends_at - span.starts_at))))
+
+
 def test_who_takes_a_ride_that_should_have_begun_drives_it_now() -> None:
-    late, soon = _ride(-60), _ride(10)
+    late, soon = _overdue(_ride(-60)), _ride(10)
 
     found = _plan([soon, late], _crew())
 
     assert [one.ride_id for one in found.suggestions] == [late.slot.ride_id]
     assert [one.ride_id for one in found.unplaced] == [soon.slot.ride_id]
+    assert [one.late_minutes for one in found.suggestions] == [45]  # the window was 15 minutes
 
 
 _WAITING = st.lists(
@@ -183,7 +207,7 @@ def test_suggestions_break_no_rule_and_no_driver_overlaps(
     rides = {
         one.slot.ride_id: one
         for one in (
-            _ride(begin, minutes, pickup=here, dropoff=there, driver_gender=asks, in_chair=chair)
+            _overdue(_ride(begin, minutes, pickup=here, dropoff=there, driver_gender=asks, in_chair=chair))
             for begin, minutes, here, there, asks, chair in waiting
         )
     }
@@ -206,7 +230,8 @@ def test_suggestions_break_no_rule_and_no_driver_overlaps(
             shifts=(ShiftFact(pk, mine.id, DUTY),) if by_shift else (),
             slots=busy,
         )
-        drivers.append(Available(facts, default_vehicle_id=mine.id, home_base=OHARE))
+        duty = (DUTY,) if by_shift else ()
+        drivers.append(Available(facts, _now(*busy, place=OHARE, duty=duty), default_vehicle_id=mine.id))
 
     found = _plan(list(rides.values()), (drivers, vehicles))
 

@@ -189,7 +189,7 @@ def test_candidates_ask_the_same_number_of_queries(
     for _ in range(count):
         fit_pair()
 
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(17):
         response = api.get(f"/api/rides/{ride.pk}/candidates")
 
     assert response.status_code == 200, response.json()
@@ -197,18 +197,30 @@ def test_candidates_ask_the_same_number_of_queries(
 
 
 def test_candidates_are_shown_with_reason_and_recorded(api: TokenClient, ride: Ride) -> None:
-    driver, vehicle = fit_pair()
+    driver, vehicle = fit_pair(last_lat="41.880500", last_lng="-87.672200", last_located_at=factories.NOW)
     suspended, _ = fit_pair(activation="suspended", activation_reason="x")
 
     shown = api.get(f"/api/rides/{ride.pk}/candidates").json()
 
     first, last = shown["data"]
     assert (first["driverId"], first["vehicleId"], first["eligible"]) == (str(driver.pk), str(vehicle.pk), True)
-    assert first["reason"].startswith("no ride before this one, location not known")
+    assert first["reasons"][0] == {
+        "code": "available",
+        "parameters": {"until": factories.NOW.isoformat(), "driveMinutes": 9},
+        "message": "Free now, 9 min away (reported position)",
+    }
+    assert first["availableFrom"] == {"label": "reported position", "lat": 41.8805, "lng": -87.6722}
+    assert (first["availableAt"], first["predictedPickupAt"]) == ("2026-11-20T15:00:00Z", "2026-11-22T15:00:00Z")
+    assert (first["lateMinutes"], first["addedDriveMinutes"], first["delays"]) == (0, 12.2, [])
+    assert {last[name] for name in ("availableAt", "availableFrom", "predictedPickupAt", "lateMinutes")} == {None}
+    assert last["reasons"][0]["code"] == "location_unknown"
     assert (last["driverId"], last["eligible"]) == (str(suspended.pk), False)
     assert [one["code"] for one in last["violations"]] == ["DRIVER_INACTIVE"]
     entry = AuditEntry.objects.get(action="rides.candidates")
     assert entry.rider_ids == [ride.rider_id]
+    assert [one["driverId"] for one in api.get(f"/api/rides/{ride.pk}/candidates?limit=1").json()["data"]] == [
+        first["driverId"]
+    ]
 
 
 def test_ride_of_another_facility_is_not_there(ride: Ride) -> None:

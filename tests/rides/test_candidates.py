@@ -21,12 +21,13 @@ pytestmark = pytest.mark.django_db
 
 NOW = factories.NOW
 PICKUP = factories.PICKUP
+MINUTE = dt.timedelta(minutes=1)
 # About 2.4 and 11 miles by road from the pickup of the factories' rides.
 NEAR, FAR = {"lat": "41.880500", "lng": "-87.672200"}, {"lat": "41.785000", "lng": "-87.672200"}
 
 
 def seen(place: dict[str, str]) -> dict[str, Any]:
-    return {"last_lat": place["lat"], "last_lng": place["lng"], "last_located_at": PICKUP - dt.timedelta(minutes=20)}
+    return {"last_lat": place["lat"], "last_lng": place["lng"], "last_located_at": NOW}
 
 
 @pytest.mark.parametrize("count", [1, 30])
@@ -40,7 +41,7 @@ def test_list_query_count_is_independent_of_driver_count(
         other = factories.RideFactory.create(pickup_at=PICKUP - dt.timedelta(hours=2))
         factories.put_driver_on(other, driver=driver, vehicle=vehicle)
 
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(14):
         listed = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
 
     assert len(listed) == count
@@ -60,13 +61,13 @@ def test_nearest_suitable_driver_is_first_and_refused_last(dispatcher: Principal
     assert [one.code.value for one in listed[2].violations] == ["DRIVER_INACTIVE"]
 
 
-def test_reason_says_in_words_what_speaks_for_a_driver(dispatcher: Principal) -> None:
-    driver, vehicle = fit_pair()
+def test_reasons_say_in_words_what_speaks_for_a_driver(dispatcher: Principal) -> None:
+    driver, vehicle = fit_pair(**seen(NEAR))
     ride = factories.RideFactory.create(rider__preferred_driver_ids=[driver.pk], accommodation={})
     before = factories.RideFactory.create(
         pickup_at=PICKUP - dt.timedelta(minutes=48),  # 20 on the road, 3 to board and 3 to leave
         estimated_minutes=20,
-        dropoff=factories.stop(lat=41.8805, lng=-87.6722),
+        dropoff=factories.stop(lat=41.8805, lng=-87.6722, city="Oak Park"),
     )
     factories.put_driver_on(before, driver=driver, vehicle=vehicle)
     for _ in range(6):
@@ -75,11 +76,14 @@ def test_reason_says_in_words_what_speaks_for_a_driver(dispatcher: Principal) ->
 
     (one, *_) = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
 
-    assert str(one.reason) == (
-        "free 22 min before pickup, 2.4 mi away from the previous drop-off, drove this rider 6 times, "
-        "preferred driver, wheelchair van: larger vehicle than needed"
-    )
+    assert [str(reason.message) for reason in one.reasons] == [
+        "Free from 13:38 at Oak Park, then 9 min away",
+        "6 previous rides with this rider",
+        "Preferred driver",
+        "Larger vehicle than needed: wheelchair van",
+    ]
     assert (one.free_minutes, one.miles, one.shared_rides, one.preferred) == (22, 2.4, 6, True)
+    assert one.available_at == PICKUP - dt.timedelta(minutes=22)
 
 
 def test_wheelchair_van_is_kept_for_those_who_need_it(dispatcher: Principal) -> None:
@@ -141,20 +145,15 @@ def test_second_person_is_asked_for_and_refuses_nobody(dispatcher: Principal) ->
 
 
 @pytest.mark.parametrize(
-    ("columns", "from_what"),
+    ("columns", "where"),
     [
-        ({}, "location not known"),
-        ({"home_base": True}, "the home base"),
-        ({"home_base": True, **seen(NEAR)}, "the last location"),
-        (
-            {"home_base": True, **seen(NEAR), "last_located_at": PICKUP - dt.timedelta(hours=3)},
-            "the home base",
-        ),
+        ({}, "Location not known, so that no arrival is predicted"),
+        ({"home_base": True}, "Free now, 27 min away (Yard)"),
+        ({"home_base": True, **seen(NEAR)}, "Free now, 9 min away (reported position)"),
+        ({"home_base": True, **seen(NEAR), "last_located_at": NOW - dt.timedelta(minutes=6)}, "27 min away (Yard)"),
     ],
 )
-def test_way_begins_where_the_driver_was_last_known(
-    dispatcher: Principal, columns: dict[str, Any], from_what: str
-) -> None:
+def test_way_begins_where_the_driver_was_last_known(dispatcher: Principal, columns: dict[str, Any], where: str) -> None:
     ride = factories.RideFactory.create()
     driver, _ = fit_pair(**{key: value for key, value in columns.items() if key != "home_base"})
     if "home_base" in columns:
@@ -165,7 +164,89 @@ def test_way_begins_where_the_driver_was_last_known(
 
     (one,) = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
 
-    assert from_what in str(one.reason)
+    assert where in str(one.reasons[0].message)
+    assert (one.predicted_pickup_at is None) is (not columns)
+
+
+def test_driver_on_board_is_offered_after_the_drop_off(dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create(pickup_at=NOW + 10 * MINUTE, accommodation={})
+    driver, vehicle = fit_pair()
+    on_board = ride_in(
+        RideStatus.IN_PROGRESS,
+        pickup_at=NOW - 40 * MINUTE,
+        estimated_minutes=40,
+        dropoff=factories.stop(**{name: float(value) for name, value in NEAR.items()}),
+        accommodation={},
+    )
+    type(on_board).objects.filter(pk=on_board.pk).update(
+        driver=driver,
+        vehicle=vehicle,
+        departed_at=NOW - 50 * MINUTE,
+        arrived_pickup_at=NOW - 30 * MINUTE,
+        boarded_at=NOW - 20 * MINUTE,
+    )
+
+    (one,) = candidates(ride_id=ride.pk, by=dispatcher, at=NOW, provider_id=driver.provider_id)
+
+    assert str(one.reasons[0].message) == "On board until 09:20, then 9 min away"
+    assert one.reasons[0].parameters == {"until": (NOW + 20 * MINUTE).isoformat(), "driveMinutes": 9}
+    assert [(found.code.value, found.subject_id) for found in one.violations] == [("SCHEDULE_CONFLICT", on_board.pk)]
+
+
+def test_broken_promises_count_more_than_lateness(dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create(accommodation={})
+    near, vehicle = fit_pair(**seen(NEAR))
+    far, _ = fit_pair(**seen(FAR))
+    after = factories.RideFactory.create(
+        pickup_at=PICKUP + dt.timedelta(minutes=40), priority="life_sustaining", accommodation={}
+    )
+    type(after).objects.filter(pk=after.pk).update(promised_pickup_by=after.pickup_at, window_ends_at=after.pickup_at)
+    factories.put_driver_on(after, driver=near, vehicle=vehicle)
+    type(ride).objects.filter(pk=ride.pk).update(estimated_minutes=55)
+
+    listed = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
+
+    assert [one.driver_id for one in listed] == [far.pk, near.pk]
+    (delay,) = listed[1].delays
+    assert (delay.ride_id, delay.breaks_promise, delay.life_sustaining) == (after.pk, True, True)
+    assert "breaks_promises" in [reason.code.value for reason in listed[1].reasons]
+
+
+def test_rides_out_of_reach_are_hidden_in_delays(dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create(accommodation={})
+    driver, vehicle = fit_pair(**seen(NEAR))
+    other = factories.RideFactory.create(pickup_at=PICKUP + 25 * MINUTE, accommodation={})
+    factories.put_driver_on(other, driver=driver, vehicle=vehicle)
+    type(ride).objects.filter(pk=ride.pk).update(estimated_minutes=55)
+    limited = dataclasses.replace(dispatcher, facility_ids=frozenset({pk for pk in [ride.facility_id] if pk}))
+
+    ((seen_by_all,), (seen_by_few,)) = (
+        candidates(ride_id=ride.pk, by=caller, at=NOW) for caller in (dispatcher, limited)
+    )
+
+    assert [delay.ride_id for delay in seen_by_all.delays] == [other.pk]
+    assert [delay.ride_id for delay in seen_by_few.delays] == [None]
+    assert seen_by_few.delays[0].minutes == seen_by_all.delays[0].minutes
+
+
+def test_driver_of_the_ride_is_not_held_up_by_it(dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create(accommodation={})
+    driver, vehicle = fit_pair(**seen(NEAR))
+    factories.put_driver_on(ride, driver=driver, vehicle=vehicle)
+
+    (one,) = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
+
+    assert (one.violations, one.delays, one.late_minutes) == ((), (), 0)
+
+
+def test_limit_returns_the_best_alone(dispatcher: Principal) -> None:
+    ride = factories.RideFactory.create()
+    fit_pair(**seen(FAR))
+    near, _ = fit_pair(**seen(NEAR))
+
+    listed = candidates(ride_id=ride.pk, by=dispatcher, at=NOW, limit=1)
+
+    assert [one.driver_id for one in listed] == [near.pk]
 
 
 def test_drivers_out_of_reach_are_not_listed(dispatcher: Principal) -> None:

@@ -19,6 +19,7 @@ from apps.rides.rules.driver_timeline import (
 )
 from apps.rides.rules.facts import RideSlot, Span
 from lib.travel.places import Place
+from lib.travel.times import Drive
 from tests.factories import NOW
 from tests.rides.slots import HERE, MINUTE, THERE, slot
 from tests.tiers import sized
@@ -134,7 +135,9 @@ def test_inserted_ride_says_what_it_adds_and_delays() -> None:
     insertion = insert(new, DriverNow(AT_HERE, (following,)), at=NOW)
 
     (delay,) = insertion.delays
-    assert (insertion.available_at, insertion.available_from, insertion.pickup_at) == (NOW, HERE, NOW)
+    assert (insertion.available_at, insertion.available_from, insertion.pickup_at) == (NOW, AT_HERE, NOW)
+    assert insertion.approach == Drive(0, 0)
+    assert not insertion.on_board
     assert delay.ride_id == following.slot.ride_id
     assert 10 < delay.minutes < 25
     assert delay.breaks_promise
@@ -147,7 +150,8 @@ def test_driver_on_board_is_offered_after_the_drop_off() -> None:
     insertion = insert(slot(10, 40), DriverNow(AT_BASE, (on_board,)), at=NOW)
 
     assert insertion.available_at == NOW + 30 * MINUTE
-    assert insertion.available_from == THERE
+    assert insertion.available_from.place == THERE
+    assert insertion.on_board
     assert insertion.pickup_at is not None
     assert insertion.pickup_at > NOW + 45 * MINUTE
     assert insertion.late_minutes > 20

@@ -19,7 +19,7 @@ from apps.rides.rules.facts import (
     Span,
     VehicleFacts,
 )
-from lib.travel.places import Place
+from lib.travel.places import METERS_PER_MILE, Place
 from lib.travel.times import GreatCircleTimes
 
 PROVIDER, OTHER_PROVIDER, RIDER, RIDE, DRIVER, VEHICLE = (uuid.UUID(int=number) for number in range(1, 7))
@@ -301,11 +301,11 @@ NEEDED = GreatCircleTimes().between(OHARE, LOOP, None).seconds / 60
 
 
 @pytest.mark.parametrize(
-    ("ends_before_window_by", "found"),
+    ("minutes_between", "found"),
     [(NEEDED + 0.1, []), (NEEDED - 0.1, ["SCHEDULE_CONFLICT"])],
 )
-def test_next_pickup_has_to_be_in_reach(ends_before_window_by: float, found: list[str]) -> None:
-    ends_at = AT + 15 * MINUTE - dt.timedelta(minutes=ends_before_window_by)
+def test_next_pickup_has_to_be_in_reach(minutes_between: float, found: list[str]) -> None:
+    ends_at = AT - dt.timedelta(minutes=minutes_between)
     before = slot(ends_at - HOUR, 60, ride_id=OTHER_RIDE, dropoff=OHARE, driver_id=DRIVER)
 
     assert codes(needs(), driver(slots=(before,))) == found
@@ -326,6 +326,24 @@ def test_two_rides_of_one_driver_must_not_meet(other: RideSlot, found: list[str]
     taken = driver(slots=(dataclasses.replace(other, driver_id=DRIVER),))
 
     assert codes(needs(), taken) == found
+
+
+def test_gap_of_a_minute_with_four_miles_to_drive_is_a_conflict() -> None:
+    # 4 road miles take 13 minutes; the window of the pickup would have allowed 16.
+    away = Place(LOOP.lat + 4 * METERS_PER_MILE / 1.3 / 111_195, LOOP.lng)
+    other = slot(AT - 31 * MINUTE, 30, ride_id=OTHER_RIDE, dropoff=away, driver_id=DRIVER)
+
+    (found,) = violations(needs(), driver(slots=(other,)), vehicle())
+
+    assert (found.kind, found.subject_id) == (ViolationKind.SOFT, OTHER_RIDE)
+    assert str(found.message) == "The driver needs 13 min to drive from the ride before and has 1."
+
+
+@pytest.mark.parametrize(("overdue", "found"), [(True, []), (False, ["SCHEDULE_CONFLICT"])])
+def test_rider_on_board_is_no_conflict_for_an_overdue_ride(overdue: bool, found: list[str]) -> None:
+    on_board = slot(AT - 10 * MINUTE, 30, ride_id=OTHER_RIDE, driver_id=DRIVER, on_board=True)
+
+    assert codes(needs(overdue=overdue), driver(slots=(on_board,))) == found
 
 
 def test_driver_and_vehicle_conflict_with_one_ride_is_one_error() -> None:

@@ -40,6 +40,20 @@ def test_minutes_of_a_stop_stand_for_those_of_the_rider(
     assert slot.span.ends_at - slot.span.starts_at == (load + 30 + unload) * MINUTE
 
 
+@pytest.mark.parametrize(
+    ("status", "overdue"), [(RideStatus.SCHEDULED, True), (RideStatus.EN_ROUTE, True), (RideStatus.IN_PROGRESS, False)]
+)
+def test_overdue_ride_begins_now_until_the_vehicle_is_there(status: RideStatus, overdue: bool) -> None:
+    ride = ride_in(status, estimated_minutes=30, accommodation={})
+    at = ride.pickup_at + 40 * MINUTE
+
+    needs, before = needs_of(ride, at=at), needs_of(ride, at=ride.pickup_at)
+
+    assert (needs.overdue, before.overdue) == (overdue, False)
+    assert (needs.slot.span.starts_at == at) is overdue
+    assert needs.slot.latest_pickup_at == before.slot.latest_pickup_at
+
+
 def test_rider_on_board_unloads_in_minutes_of_the_stop() -> None:
     dropoff = factories.stop(loadMinutes=25)
     ride = ride_in(RideStatus.IN_PROGRESS, accommodation=SLOW, estimated_minutes=30, dropoff=dropoff)

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from apps.accounts.sessions import principal_of, zone_of
 from apps.audit.views import record_read
 from apps.console.board import labels
+from apps.console.board.candidate_rows import candidate_rows, conflict_texts, ride_names
 from apps.console.board.forms import AssignForm, UnassignForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.dispatch.services import planning
@@ -30,7 +31,7 @@ from apps.fleet.models import Driver
 from apps.riders.labels import rider_name
 from apps.rides.labels import OUT_OF_REACH, driver_name
 from apps.rides.models import Ride
-from apps.rides.queries.candidates import Candidate, candidates
+from apps.rides.queries.candidates import candidates
 from apps.rides.queries.ride_needs import slot_of
 from apps.rides.queries.rides import ride as get_visible_ride
 from apps.rides.rules.disclosure import disclosure_of
@@ -202,15 +203,16 @@ def _assign_page(
     record_read(by=by, action="rides.candidates", subject_type="ride", subject_id=ride.pk, rider_ids=[ride.rider_id])
     chosen = str(form["driver_id"].value() or "")
     conflicts = list(violations)
+    zone = zone_of(request)
+    names = ride_names([violation.subject_id for violation in conflicts], by=by, zone=zone)
     context = {
         **_ride_context(ride, request),
         "form": form,
-        "eligible": [_candidate_context(candidate, chosen) for candidate in ranked if not candidate.refused],
-        "ineligible": [_candidate_context(candidate, chosen) for candidate in ranked if candidate.refused],
+        "rows": candidate_rows(ranked, chosen=chosen, by=by, zone=zone),
         "needs_attendant": any(candidate.attendant_required for candidate in ranked),
         "drivers": sorted((candidate.driver_name, str(candidate.driver_id)) for candidate in ranked),
         "attendant_id": str(form["attendant_id"].value() or ""),
-        "conflicts": conflicts,
+        "conflicts": conflict_texts(conflicts, names),
         "overridable": (
             bool(conflicts)
             and all(violation.kind is ViolationKind.SOFT for violation in conflicts)
@@ -218,15 +220,6 @@ def _assign_page(
         ),
     }
     return _render_page(request, "assign", context, status=status)
-
-
-def _candidate_context(candidate: Candidate, chosen: str) -> dict[str, Any]:
-    return {
-        "candidate": candidate,
-        "chosen": str(candidate.driver_id) == chosen,
-        "hard": [violation for violation in candidate.violations if violation.kind is ViolationKind.HARD],
-        "soft": [violation for violation in candidate.violations if violation.kind is ViolationKind.SOFT],
-    }
 
 
 def _refused(request: HttpRequest, ride: Ride, form: AssignForm, refusal: DomainError) -> HttpResponse:

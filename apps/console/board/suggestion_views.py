@@ -108,7 +108,8 @@ def suggestion_row(suggestion: Suggestion, plan_preview: Preview, reader: Reader
         **ride_context,
         "driver": driver_name(plan_preview.drivers[suggestion.driver_id], reader.by),
         "unit": plan_preview.units[suggestion.vehicle_id],
-        "reason": suggestion.reason,
+        "reasons": [reason.message for reason in suggestion.reasons],
+        "is_late": bool(suggestion.late_minutes),
         "value": f"{suggestion.ride_id}:{ride_context['ride'].version}:{suggestion.driver_id}:{suggestion.vehicle_id}",
     }
 

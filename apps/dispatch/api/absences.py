@@ -8,6 +8,7 @@ from rest_framework.response import Response
 from apps.dispatch.queries.replacements import best_replacements
 from apps.fleet.models import AbsenceReason, Shift
 from apps.fleet.services.absences import ShiftEffect
+from apps.rides.schemas.driver_reasons import ReasonOut
 from apps.rides.services import driver_absence
 from lib.api import fields
 from lib.api.query import Query
@@ -40,12 +41,13 @@ class AbsentShiftOut(OutShape):
 
 
 class ReplacementOut(OutShape):
-    """A driver who can take the ride without breaking a rule; `costMinutes` as in candidates, lower is better."""
+    """A driver who can take the ride without breaking a rule, predicted as a candidate is."""
 
     driver_id = fields.Uuid()
     vehicle_id = fields.Uuid()
-    cost_minutes = fields.Number()
-    reason = fields.Text()
+    late_minutes = fields.Integer(allow_null=True)
+    added_drive_minutes = fields.Number(allow_null=True)
+    reasons = ReasonOut(many=True)
 
 
 class FreedRideOut(OutShape):

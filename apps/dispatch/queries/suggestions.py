@@ -12,8 +12,9 @@ from apps.dispatch.rules.axis import Axis
 from apps.dispatch.rules.suggesting import Available, SuggestionPlan, suggest
 from apps.fleet.models import Activation, Driver, Shift, Vehicle
 from apps.rides.models import Ride
-from apps.rides.queries.assignment_facts import Facts, gather_of
-from apps.rides.queries.candidates import MOST_DRIVERS, home_base, last_seen
+from apps.rides.queries.assignment_facts import gather_of
+from apps.rides.queries.candidates import DELAYS_WITHIN, MOST_DRIVERS
+from apps.rides.queries.driver_timelines import drivers_on_duty
 from apps.rides.queries.ride_needs import needs_of
 from apps.rides.rules.facts import RideNeeds, Span
 from apps.rides.rules.lifecycle import RideStatus
@@ -36,8 +37,8 @@ class Preview:
 def preview(axis: Axis, *, ride_ids: Collection[UUID] | None = None, by: Principal, at: dt.datetime) -> Preview:
     """Suggest drivers for the unassigned rides of a day, or for those of `ride_ids`.
 
-    Unreleased will-calls are included only if they are in `ride_ids`.  At most nine queries, independent of the number
-    of rides; nothing is written.
+    Unreleased will-calls are included only if they are in `ride_ids`.  At most thirteen queries, however many
+    rides; nothing is written.
     """
     rides = _waiting(axis, ride_ids, by)
     if not rides:
@@ -47,11 +48,13 @@ def preview(axis: Axis, *, ride_ids: Collection[UUID] | None = None, by: Princip
     around = _around(needs, at)
     vehicles = _vehicles(drivers, around.slot.span)
     facts = gather_of(around, drivers=drivers, vehicles=vehicles, at=at)
+    present = drivers_on_duty(drivers, at=at, until=around.slot.span.ends_at + DELAYS_WITHIN)
     plan = suggest(
         needs,
-        [_available(driver, facts, around.slot.span.starts_at) for driver in drivers],
+        [Available(facts.drivers[driver.pk], present[driver.pk], driver.default_vehicle_id) for driver in drivers],
         facts.vehicles,
         shared_rides=_shared(rides, drivers, by),
+        zones={ride.pk: ride.timezone for ride in rides},
         at=at,
     )
     day = Span(axis.starts_at, axis.ends_at)
@@ -95,15 +98,6 @@ def _around(needs: Sequence[RideNeeds], at: dt.datetime) -> RideNeeds:
     longest = max(span.ends_at - span.starts_at for span in spans)
     covering = Span(min(span.starts_at for span in spans), max(at + longest, *(span.ends_at for span in spans)))
     return replace(needs[0], slot=replace(needs[0].slot, span=covering))
-
-
-def _available(driver: Driver, facts: Facts, starts_at: dt.datetime) -> Available:
-    return Available(
-        facts=facts.drivers[driver.pk],
-        default_vehicle_id=driver.default_vehicle_id,
-        last_seen=last_seen(driver, starts_at),
-        home_base=home_base(driver),
-    )
 
 
 def _shared(rides: Sequence[Ride], drivers: Sequence[Driver], by: Principal) -> dict[tuple[UUID, UUID], int]:

@@ -1,27 +1,27 @@
 """Driver suggestions for unassigned rides: the most urgent ride is assigned first.
 
-Pure: no query, no clock.  A suggestion violates no rule, not even one that an override reason could waive, and counts
-as an assignment for the next rides: no driver gets two rides at the same time.
+Pure: no query, no clock.  A suggestion violates no rule, not even one that an override reason could waive, so that
+assigning it is not refused, and counts as an assignment for the next rides: no driver gets two rides at the same time.
+Drivers are compared as candidates are (`rides/rules/ranking.py`), by what is predicted from now.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from operator import itemgetter
 from typing import Final
 from uuid import UUID
 
+from apps.rides.rules.driver_timeline import DriverNow, RemainingRide, insert
 from apps.rides.rules.eligibility import CHECKS, Pairing, ViolationCode, violations
 from apps.rides.rules.facts import (
     DriverFacts,
     RideNeeds,
     RideSlot,
-    Span,
     VehicleFacts,
 )
-from apps.rides.rules.ranking import Score, approach, score
-from lib.messages import Text
-from lib.travel.places import Place
+from apps.rides.rules.ranking import Prospect, Reason, order, reasons
 
 # Rules that do not depend on the driver's other rides: checked once per driver, vehicle and day, not for every ride.
 _OF_THE_DAY: Final = (
@@ -34,23 +34,26 @@ _OF_THE_DAY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """A driver who may be assigned, and the places from which the driver starts before the first ride."""
+    """A driver who may be assigned, and the driver's remaining day."""
 
     facts: DriverFacts
+    now: DriverNow
     default_vehicle_id: UUID | None = None
-    last_seen: Place | None = None
-    home_base: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A driver and vehicle for a ride; `reason` explains the choice to a dispatcher and names no person."""
+    """A driver and vehicle for a ride; `reasons` explain the choice to a dispatcher and name no person.
+
+    `late_minutes` counts from the promise; None, like the added driving, if the arrival cannot be predicted.
+    """
 
     ride_id: UUID
     driver_id: UUID
     vehicle_id: UUID
-    cost_minutes: float
-    reason: Text
+    late_minutes: int | None
+    added_drive_minutes: float | None
+    reasons: tuple[Reason, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +78,20 @@ def suggest(
     vehicles: Mapping[UUID, VehicleFacts],
     *,
     shared_rides: Mapping[tuple[UUID, UUID], int],
+    zones: Mapping[UUID, str],
     at: datetime,
 ) -> SuggestionPlan:
-    """Assign each ride the cheapest driver who violates no rule, as scored by `ranking`.
+    """Assign each ride the best driver who violates no rule, in the order of `ranking`.
 
-    `shared_rides` counts earlier rides by rider and driver.  Rides are assigned in order of their latest pickup.  An
-    overdue ride occupies its driver from its planned start until the end that it has if it starts now.
+    `shared_rides` counts earlier rides by rider and driver, `zones` are the time zones of the rides.  Rides are
+    assigned in order of their latest pickup.
     """
-    day = _Day(drivers, vehicles, shared_rides)
+    day = _Day(drivers, vehicles, shared_rides, at)
     suggestions: list[Suggestion] = []
     unplaced: list[UnplacedRide] = []
     due_first = sorted(waiting, key=lambda ride_needs: (ride_needs.slot.latest_pickup_at, str(ride_needs.slot.ride_id)))
-    for needs in (_from_now(ride_needs, at) for ride_needs in due_first):
-        result = day.give(needs)
+    for needs in due_first:
+        result = day.give(needs, zones[needs.slot.ride_id])
         if isinstance(result, Suggestion):
             suggestions.append(result)
         else:
@@ -103,37 +107,52 @@ class _Day:
         drivers: Sequence[Available],
         vehicles: Mapping[UUID, VehicleFacts],
         shared_rides: Mapping[tuple[UUID, UUID], int],
+        at: datetime,
     ) -> None:
         self._drivers = {driver.facts.id: driver for driver in drivers}
         self._vehicles = dict(vehicles)
         self._shared = shared_rides
+        self._at = at
         self._known: dict[tuple[UUID, UUID, date], ViolationCode | None] = {}
 
-    def give(self, needs: RideNeeds) -> Suggestion | UnplacedRide:
+    def give(self, needs: RideNeeds, zone: str) -> Suggestion | UnplacedRide:
         """Choose a driver and vehicle for one ride, and mark both as occupied by it."""
         against: Counter[ViolationCode] = Counter()
-        for weighed, driver, vehicle in self._by_cost(needs):
+        fitting: list[tuple[tuple[object, ...], Prospect, Available, VehicleFacts]] = []
+        for driver in self._drivers.values():
+            vehicle_id = _vehicle_at(driver, needs.slot.span.starts_at)
+            vehicle = None if vehicle_id is None else self._vehicles.get(vehicle_id)
             if vehicle is None:
                 against[ViolationCode.VEHICLE_NOT_SUITABLE] += 1
             elif code := self._first_against(Pairing(needs, driver.facts, vehicle), vehicle.id):
                 against[code] += 1
             else:
-                self._take(needs.slot, driver, vehicle)
-                ride_id, driver_id = needs.slot.ride_id, driver.facts.id
-                return Suggestion(ride_id, driver_id, vehicle.id, weighed.cost_minutes, weighed.reason)
-        return UnplacedRide(needs.slot.ride_id, against)
+                prospect = self._prospect(needs, driver, vehicle)
+                fitting.append(((*order(prospect, needs), str(driver.facts.id)), prospect, driver, vehicle))
+        ride_id = needs.slot.ride_id
+        if not fitting:
+            return UnplacedRide(ride_id, against)
+        _order, prospect, driver, vehicle = min(fitting, key=itemgetter(0))
+        self._take(needs.slot, driver, vehicle)
+        insertion = prospect.insertion
+        is_predicted = insertion.pickup_at is not None
+        why = tuple(reasons(prospect, needs, zone=zone, at=self._at))
+        return Suggestion(
+            ride_id,
+            driver.facts.id,
+            vehicle.id,
+            late_minutes=insertion.late_minutes if is_predicted else None,
+            added_drive_minutes=insertion.added_drive_minutes if is_predicted else None,
+            reasons=why,
+        )
 
-    def _by_cost(self, needs: RideNeeds) -> list[tuple[Score, Available, VehicleFacts | None]]:
-        ranked = []
-        for driver in self._drivers.values():
-            vehicle_id = _vehicle_at(driver, needs.slot.span.starts_at)
-            vehicle = None if vehicle_id is None else self._vehicles.get(vehicle_id)
-            route = approach(needs, driver.facts, last_seen=driver.last_seen, home_base=driver.home_base)
-            times = self._shared.get((needs.rider_id, driver.facts.id), 0)
-            ranked.append(
-                (score(needs, driver.facts, vehicle, route, shared_rides=times, violations=[]), driver, vehicle)
-            )
-        return sorted(ranked, key=lambda row: (row[0].cost_minutes, str(row[1].facts.id)))
+    def _prospect(self, needs: RideNeeds, driver: Available, vehicle: VehicleFacts) -> Prospect:
+        return Prospect(
+            insertion=insert(needs.slot, driver.now, at=self._at),
+            vehicle=vehicle,
+            shared_rides=self._shared.get((needs.rider_id, driver.facts.id), 0),
+            preferred=driver.facts.id in needs.preferred_driver_ids,
+        )
 
     def _first_against(self, pair: Pairing, vehicle_id: UUID) -> ViolationCode | None:
         key = (pair.driver.id, vehicle_id, pair.needs.service_date)
@@ -147,7 +166,8 @@ class _Day:
     def _take(self, slot: RideSlot, driver: Available, vehicle: VehicleFacts) -> None:
         assigned = replace(slot, driver_id=driver.facts.id, vehicle_id=vehicle.id)
         facts = replace(driver.facts, slots=(*driver.facts.slots, assigned))
-        self._drivers[driver.facts.id] = replace(driver, facts=facts)
+        now = replace(driver.now, rides=(*driver.now.rides, RemainingRide(assigned, assigned.span)))
+        self._drivers[driver.facts.id] = replace(driver, facts=facts, now=now)
         self._vehicles[vehicle.id] = replace(vehicle, slots=(*vehicle.slots, assigned))
 
 
@@ -155,13 +175,3 @@ def _vehicle_at(driver: Available, at: datetime) -> UUID | None:
     """Return the vehicle of the driver's shift at `at`, else the driver's default vehicle."""
     on_shift = (shift.vehicle_id for shift in driver.facts.shifts if shift.span.starts_at <= at < shift.span.ends_at)
     return next(on_shift, driver.default_vehicle_id)
-
-
-def _from_now(needs: RideNeeds, at: datetime) -> RideNeeds:
-    """Extend an overdue ride to the end that it has if it starts now."""
-    slot = needs.slot
-    if slot.span.starts_at >= at:
-        return needs
-    ends_at = at + (slot.span.ends_at - slot.span.starts_at)
-    stretched = replace(slot, span=Span(slot.span.starts_at, ends_at), latest_pickup_at=max(slot.latest_pickup_at, at))
-    return replace(needs, slot=stretched)

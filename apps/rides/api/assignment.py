@@ -14,6 +14,7 @@ from apps.rides.models import Assignment, Ride
 from apps.rides.queries.candidates import Candidate, candidates
 from apps.rides.rules.disclosure import disclosed_assignment
 from apps.rides.rules.status_report import Place
+from apps.rides.schemas.driver_reasons import ReasonOut
 from apps.rides.services import assignment, offers
 from lib.access import Phi
 from lib.api import fields
@@ -155,6 +156,7 @@ class AssignmentOut(Out):
 
 class CandidatesQuery(Query):
     provider_id = fields.Uuid(required=False)
+    limit = fields.Integer(required=False, min_value=1, help_text="The first so many; all drivers if left out.")
 
 
 class ViolationOut(OutShape):
@@ -164,8 +166,27 @@ class ViolationOut(OutShape):
     subject_id = fields.Uuid()
 
 
+class AvailableFromOut(OutShape):
+    """Where the driver starts to the pickup; `label` is a facility, a town or a home base, never a rider."""
+
+    label = fields.Text()  # type: ignore[assignment]  # the word of the contract hides Field.label
+    lat = serializers.FloatField(source="place.lat")
+    lng = serializers.FloatField(source="place.lng")
+
+
+class DelayOut(OutShape):
+    """A ride that the driver would reach later; `rideId` is null if it is outside the caller's data scope."""
+
+    ride_id = fields.Uuid(allow_null=True)
+    minutes = fields.Integer()
+    breaks_promise = fields.Boolean()
+
+
 class CandidateOut(OutShape):
-    """A driver for a ride.  `eligible`: no hard violation; `costMinutes` is what the order goes by."""
+    """A driver for a ride, predicted from now.  `eligible`: no hard violation.
+
+    `lateMinutes` counts from the promised time.  The predictions are null if the driver's location is not known.
+    """
 
     driver_id = fields.Uuid()
     driver_name = fields.Text()
@@ -174,12 +195,17 @@ class CandidateOut(OutShape):
     vehicle_unit = fields.Text()
     eligible = serializers.SerializerMethodField(method_name="is_eligible")
     attendant_required = fields.Boolean()
+    available_at = fields.Instant(allow_null=True)
+    available_from = AvailableFromOut(allow_null=True)
+    predicted_pickup_at = fields.Instant(allow_null=True)
+    late_minutes = fields.Integer(allow_null=True)
+    added_drive_minutes = fields.Number(allow_null=True)
+    delays = DelayOut(many=True)
     free_minutes = fields.Integer(allow_null=True)
     distance_miles = fields.Number(source="miles", allow_null=True)
     rides_with_rider = fields.Integer(source="shared_rides")
     preferred = fields.Boolean()
-    cost_minutes = fields.Number()
-    reason = fields.Text()
+    reasons = ReasonOut(many=True)
     violations = ViolationOut(many=True)
 
     def is_eligible(self, candidate: Candidate) -> bool:
@@ -291,7 +317,7 @@ class AssignmentViewSet(AuditedReads, ApiViewSet):
         return self._answer(offers.decline(ride_id=id, **self.body(), **self._by_whom()))
 
     def candidates(self, request: Request, id: UUID) -> Response:
-        """Rank the drivers who may take a ride, best first with the reason, then those who may not and why."""
+        """Rank the drivers who may take a ride, best first with the reasons, then those who may not and why."""
         ranked = candidates(ride_id=id, by=self.principal, at=self.at, **self.query)
         rider_ids = Ride.objects.filter(pk=id).values_list("rider_id", flat=True)
         self.record_read("rides.candidates", subject_type="ride", subject_id=id, rider_ids=rider_ids)

@@ -3,11 +3,12 @@
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from apps.fleet.models import Driver, Leave, Shift
 from apps.rides.models import Ride
+from apps.rides.models.ride import Priority
 from apps.rides.queries.assignment_facts import SLOT_COLUMNS
 from apps.rides.queries.ride_needs import place_of, planned_span_of, slot_of
 from apps.rides.rules.driver_timeline import (
@@ -44,19 +45,25 @@ def driver_timelines(
     """
     if not driver_ids:
         return {}
-    until = at + _PAST if until is None else until
+    drivers = Driver.objects.filter(pk__in=driver_ids).select_related("home_base")
+    drivers = drivers.only("last_lat", "last_lng", "last_located_at", "home_base")
+    present = drivers_on_duty(drivers, at=at, until=at + _PAST if until is None else until)
+    return {driver_id: predict(driver, at=at) for driver_id, driver in present.items()}
+
+
+def drivers_on_duty(drivers: Iterable[Driver], *, at: dt.datetime, until: dt.datetime) -> dict[UUID, DriverNow]:
+    """Read shifts, leave, remaining rides and last stops of drivers with their home bases.  Four queries."""
+    drivers_by_id = {driver.pk: driver for driver in drivers}
     duty: dict[UUID, list[Span]] = defaultdict(list)
-    shifts = Shift.objects.filter(driver_id__in=driver_ids, status=Shift.Status.PLANNED)
+    shifts = Shift.objects.filter(driver_id__in=drivers_by_id, status=Shift.Status.PLANNED)
     shifts = shifts.filter(starts_at__lt=until, ends_at__gt=at - _PAST).order_by("starts_at")
     for driver_id, starts_at, ends_at in shifts.values_list("driver_id", "starts_at", "ends_at"):
         duty[driver_id].append(Span(starts_at, ends_at))
     away: dict[UUID, list[Span]] = defaultdict(list)
-    leave = Leave.objects.filter(driver_id__in=driver_ids, starts_at__lt=until, ends_at__gt=at)
+    leave = Leave.objects.filter(driver_id__in=drivers_by_id, starts_at__lt=until, ends_at__gt=at)
     for driver_id, starts_at, ends_at in leave.values_list("driver_id", "starts_at", "ends_at"):
         away[driver_id].append(Span(starts_at, ends_at))
-    drivers = Driver.objects.filter(pk__in=driver_ids).select_related("home_base")
-    drivers = drivers.only("last_lat", "last_lng", "last_located_at", "home_base")
-    return timelines_of(drivers, duty, away, at=at, until=until)
+    return drivers_now(drivers_by_id.values(), duty, away, at=at, until=until)
 
 
 def timelines_of(
@@ -115,13 +122,20 @@ def _remaining_rides(
         driver__in=driver_ids, status__in=sorted(WITH_DRIVER), pickup_at__gt=at - _PAST, pickup_at__lte=until
     ).order_by("pickup_at", "pk")
     rides: dict[UUID | None, list[RemainingRide]] = defaultdict(list)
-    for ride in rows.only(*SLOT_COLUMNS, "eta_pickup_at"):
+    for ride in rows.only(*SLOT_COLUMNS, "eta_pickup_at", "priority"):
         # Nobody knows when an unreleased will-call begins; past its estimate it holds up no other ride.
         if ride.will_call and ride.ready_at is None and ride.pickup_at < at and ride.status == RideStatus.ASSIGNED:
             continue
         phase = _PHASES[RideStatus(ride.status)]
         rides[ride.driver_id].append(
-            RemainingRide(slot_of(ride, at=at), planned_span_of(ride), phase=phase, eta_at=ride.eta_pickup_at)
+            RemainingRide(
+                slot_of(ride, at=at),
+                planned_span_of(ride),
+                phase=phase,
+                eta_at=ride.eta_pickup_at,
+                dropoff_label=_label_of(ride.dropoff),
+                life_sustaining=ride.priority == Priority.LIFE_SUSTAINING,
+            )
         )
     return rides
 
@@ -136,10 +150,13 @@ def _last_stops(driver_ids: Collection[UUID], at: dt.datetime) -> dict[UUID | No
         stop = ride.pickup if ride.dropped_off_at is None else ride.dropoff
         place = place_of(stop)
         if place is not None and reached_at is not None:
-            # An address without a facility may be a rider's home: only its town is named.
-            label = stop.get("name") if stop.get("facilityId") else stop.get("city")
-            stops[ride.driver_id] = (reached_at, Location(place, LocationSource.LAST_STOP, label or ""))
+            stops[ride.driver_id] = (reached_at, Location(place, LocationSource.LAST_STOP, _label_of(stop)))
     return stops
+
+
+def _label_of(stop: Mapping[str, Any]) -> str:
+    """Name a stop: an address without a facility may be a rider's home, so that only its town is named."""
+    return (stop.get("name") if stop.get("facilityId") else stop.get("city")) or ""
 
 
 def _location_of(driver: Driver, stop: tuple[dt.datetime, Location] | None, at: dt.datetime) -> Location:

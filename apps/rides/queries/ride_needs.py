@@ -1,6 +1,7 @@
 """Needs and times of a ride for checks and schedules, from its loaded row.  No queries."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -22,20 +23,25 @@ NEEDS_NO_MOUNT: Final = "concentrator"
 SHORTEST_MINUTES: Final = 10
 # Riders who need no help on steps.
 WALKS_UNAIDED: Final = "ambulatory"
+_BEFORE_PICKUP: Final = frozenset({RideStatus.SCHEDULED, RideStatus.ASSIGNED, RideStatus.EN_ROUTE})
 
 
 def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> RideNeeds:
     """Return the facts of the checks from a ride with its loaded rider.
 
-    `at` is the present: a ride on board lasts until then at least.  `picked_up_at` is where a rider on board changes
-    vehicles; the ride then begins there and now.
+    `at` is the present: a ride on board lasts until then at least, and a pickup that is overdue takes place now.
+    `picked_up_at` is where a rider on board changes vehicles; the ride then begins there and now.
     """
+    slot = slot_of(ride, at=at) if picked_up_at is None else _rescue(ride, at, picked_up_at)
+    overdue = ride.status in _BEFORE_PICKUP and slot.span.starts_at < at
+    if overdue:
+        slot = replace(slot, span=Span(at, at + (slot.span.ends_at - slot.span.starts_at)))
     profile = ride.accommodation
     chair, oxygen, stairs = (profile.get(key) or {} for key in ("chair", "oxygen", "stairs"))
     rider = ride.rider
     language = rider.language.split("-")[0].lower()
     return RideNeeds(
-        slot=_rescue(ride, at, picked_up_at) if picked_up_at is not None else slot_of(ride, at=at),
+        slot=slot,
         service_date=ride.service_date,
         rider_id=ride.rider_id,
         spaces=Spaces(ride.spaces_ambulatory, ride.spaces_wheelchair, ride.spaces_stretcher),
@@ -54,6 +60,7 @@ def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> 
         driver_gender=rider.driver_gender_preference,
         # English is the language of the service; only other languages need a matching driver.
         language="" if language == "en" else language,
+        overdue=overdue,
     )
 
 
@@ -81,6 +88,7 @@ def slot_of(ride: Ride, *, at: datetime) -> RideSlot:
         driver_id=ride.driver_id,
         vehicle_id=ride.vehicle_id,
         attendant_ids=frozenset(ride.attendant_ids),
+        on_board=ride.status == RideStatus.IN_PROGRESS,
     )
 
 

@@ -26,8 +26,9 @@ from typing import Final
 from uuid import UUID
 
 from apps.rides.rules.facts import RideSlot, Span
+from lib.messages import Text
 from lib.travel.places import Place
-from lib.travel.times import drive_between
+from lib.travel.times import Drive, drive_between
 
 _MINUTE: Final = dt.timedelta(minutes=1)
 # A reported position counts for so long; a vehicle in town is elsewhere after that.
@@ -47,7 +48,7 @@ class Location:
 
     place: Place | None
     source: LocationSource
-    label: str = ""
+    label: Text = ""
 
 
 UNKNOWN_LOCATION: Final = Location(None, LocationSource.UNKNOWN)
@@ -68,6 +69,7 @@ class RemainingRide:
 
     `slot` goes by what has happened, `planned` by the plan.  `eta_at`: the arrival at the pickup that was reported.
     `may_share`: stops of other rides that overlap in the plan may come between its pickup and its drop-off.
+    `dropoff_label` names the place, never a rider.
     """
 
     slot: RideSlot
@@ -75,6 +77,8 @@ class RemainingRide:
     phase: Phase = Phase.AHEAD
     eta_at: dt.datetime | None = None
     may_share: bool = True
+    dropoff_label: str = ""
+    life_sustaining: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +117,30 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """A ride that one more ride delays, and whether that breaks its promise."""
+    """A ride that one more ride delays, and whether that breaks its promise.
 
-    ride_id: UUID
+    `ride_id` is None where the reader may not see the ride.
+    """
+
+    ride_id: UUID | None
     minutes: int
     breaks_promise: bool
+    life_sustaining: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
     """What one more ride means for a driver.
 
-    `available_at` and `available_from`: when and where the driver is free to drive to it.
+    `available_at` and `available_from`: when and where the driver is free to drive to it; `approach`: that drive, if
+    both ends are known.  `on_board`: the driver comes from the drop-off of a rider who is on board now.
+    `pickup_at` is None if it cannot be predicted; the other figures are lower bounds then.
     """
 
     available_at: dt.datetime
-    available_from: Place | None
+    available_from: Location
+    approach: Drive | None
+    on_board: bool
     pickup_at: dt.datetime | None
     late_minutes: int
     added_drive_minutes: float
@@ -177,27 +189,33 @@ def insert(slot: RideSlot, driver: DriverNow, *, at: dt.datetime) -> Insertion:
     for stop in stops[:position]:
         walk.visit(stop)
     walk.depart(by=max(slot.span.starts_at, at))
-    available_at, available_from = walk.now, walk.place
+    available_at, available_from = walk.now, driver.location
+    if position:
+        last = stops[position - 1].ride
+        available_from = Location(walk.place, LocationSource.LAST_STOP, last.dropoff_label)
     after = predict(longer, at=at)
     predicted = after.ride(slot.ride_id)
     return Insertion(
         available_at=available_at,
         available_from=available_from,
+        approach=drive_between(available_from.place, slot.pickup, depart_at=available_at),
+        on_board=bool(position) and all(stop.ride.phase is Phase.ON_BOARD for stop in stops[:position]),
         pickup_at=predicted.pickup_at,
         late_minutes=predicted.late_minutes,
         added_drive_minutes=round(after.drive_minutes - before.drive_minutes, 1),
-        delays=tuple(_delays(before, after)),
+        delays=tuple(_delays(driver.rides, before, after)),
     )
 
 
-def _delays(before: Timeline, after: Timeline) -> Iterable[Delay]:
-    for ride in before.rides:
+def _delays(rides: Iterable[RemainingRide], before: Timeline, after: Timeline) -> Iterable[Delay]:
+    for remaining, ride in zip(rides, before.rides, strict=True):
         later = after.ride(ride.ride_id)
         if ride.earliest_pickup_at is None or later.earliest_pickup_at is None:
             continue
         minutes = math.ceil((later.earliest_pickup_at - ride.earliest_pickup_at) / _MINUTE)
         if minutes > 0:
-            yield Delay(ride.ride_id, minutes, breaks_promise=later.late_minutes > 0 and ride.late_minutes == 0)
+            breaks_promise = later.late_minutes > 0 and ride.late_minutes == 0
+            yield Delay(ride.ride_id, minutes, breaks_promise, life_sustaining=remaining.life_sustaining)
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,6 +228,8 @@ def _conflicts(pair: Pairing) -> Findings:
     if pair.vehicle is not None:
         other_rides |= {slot.ride_id: slot for slot in pair.vehicle.slots}
     for other_ride in sorted(other_rides.values(), key=lambda slot: slot.span.starts_at):
+        if pair.needs.overdue and other_ride.on_board:
+            continue  # an overdue rider waits for the next drop-off of whoever comes, which is lateness and no conflict
         clash = _clash(this_ride, other_ride, _busy_person(pair, other_ride))
         if clash:
             yield clash, other_ride.ride_id
@@ -316,25 +318,30 @@ def violations(
 def _clash(this_ride: RideSlot, other_ride: RideSlot, person: Template) -> Template | None:
     """Return why one person or vehicle cannot serve both rides; None if it can.
 
-    The later ride may begin as late as the end of its window; without coordinates, only overlap counts.
+    The window of the later ride is no time to drive in; without coordinates, only overlap counts.  `ride` of the
+    message stands for the other ride, which pages name.
     """
     if this_ride.span.overlaps(other_ride.span):
-        return Message(_("%(person)s has another ride at that time."), {"person": person})
+        return Message(_("%(person)s has %(ride)s at that time."), {"person": person, "ride": _("another ride")})
     first, second = (
         (this_ride, other_ride) if this_ride.span.starts_at < other_ride.span.starts_at else (other_ride, this_ride)
     )
     drive = drive_between(first.dropoff, second.pickup, depart_at=first.span.ends_at)
-    spare = second.latest_pickup_at - first.span.ends_at
+    spare = second.span.starts_at - first.span.ends_at
     if drive is None or drive.duration <= spare:
         return None
-    leg_label = _("from the ride before") if first is other_ride else _("to the ride after")
+    template = (
+        _("%(person)s needs %(needed)s min to drive from %(ride)s and has %(spare)s.")
+        if first is other_ride
+        else _("%(person)s needs %(needed)s min to drive to %(ride)s and has %(spare)s.")
+    )
     return Message(
-        _("%(person)s needs %(needed)s min %(where)s and has %(spare)s."),
+        template,
         {
             "person": person,
-            "needed": f"{drive.seconds / 60:.0f}",
-            "where": leg_label,
-            "spare": f"{spare.total_seconds() / 60:.0f}",
+            "needed": drive.minutes,
+            "ride": _("the ride before") if first is other_ride else _("the ride after"),
+            "spare": int(spare.total_seconds() // 60),
         },
     )
 

@@ -46,6 +46,7 @@ class RideSlot:
     """One ride as it fills a driver's and a vehicle's day.
 
     `span` runs from the pickup time until the rider has left the vehicle; `latest_pickup_at` is the end of the window.
+    `on_board`: the rider is in the vehicle.
     """
 
     ride_id: UUID
@@ -58,6 +59,7 @@ class RideSlot:
     driver_id: UUID | None = None
     vehicle_id: UUID | None = None
     attendant_ids: frozenset[UUID] = frozenset()
+    on_board: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class RideNeeds:
     """What a ride requires of its driver and vehicle.
 
     Widths in inches, weights in pounds; None if unknown.  `steps` is the larger number of steps at the two entrances
-    that the rider needs help with: 0 with an elevator or ramp, or if the rider walks unaided.
+    that the rider needs help with: 0 with an elevator or ramp, or if the rider walks unaided.  `overdue`: the pickup
+    time has passed, and the slot begins now.
     """
 
     slot: RideSlot
@@ -86,6 +89,7 @@ class RideNeeds:
     preferred_driver_ids: frozenset[UUID] = frozenset()
     driver_gender: str = ""
     language: str = ""
+    overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True)

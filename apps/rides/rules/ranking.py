@@ -1,24 +1,26 @@
-"""Which of the drivers who may take a ride should: a cost in minutes of driving, and the reason in words.  Pure."""
+"""Which of the drivers who may take a ride should: their order, and what speaks for and against each in words.  Pure.
 
+Every time comes from `driver_timeline.insert`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
+from zoneinfo import ZoneInfo
 
+from apps.rides.rules.driver_timeline import Insertion, Location, LocationSource
 from apps.rides.rules.eligibility import Violation, ViolationKind
-from apps.rides.rules.facts import DriverFacts, RideNeeds, VehicleFacts
-from lib.messages import Message, Text, listed, ngettext_lazy
+from apps.rides.rules.facts import RideNeeds, VehicleFacts
+from lib.clocks import clock_text
+from lib.messages import Message, Text, ngettext_lazy
 from lib.messages import gettext_lazy as _
-from lib.travel.places import Place
-from lib.travel.times import Drive, drive_between
 
-# Everything is weighed in minutes of empty driving, the one thing every dispatcher can judge.
-MINUTES_IF_UNLOCATED: Final = 30.0  # the position of the driver is unknown: as if across town
-MINUTES_PER_STEP_OF_OVERKILL: Final = 30.0  # a stretcher van sent for a walking rider is missed elsewhere
-MINUTES_FOR_PREFERRED: Final = 30.0  # subtracted: the rider prefers this driver
-MINUTES_PER_SHARED_RIDE: Final = 2.0  # subtracted: the driver knows the rider and the place
-MOST_SHARED_RIDES: Final = 8
-TIGHT_MINUTES: Final = 15.0  # less spare time than this before the pickup costs what is missing
-MINUTES_PER_SOFT_VIOLATION: Final = 120.0  # ranks behind any driver nearby without a violation
+# A stretcher van sent for a walking rider is missed elsewhere: each class too large costs as much as this detour.
+MINUTES_PER_STEP_OF_OVERKILL: Final = 30.0
+# Detours that differ by less are equal, so that the rider's usual driver is preferred.
+MINUTES_ALIKE: Final = 5.0
 
 # What a vehicle can carry, in steps; the ride's own step is the lowest that serves it.
 _STEP_OF_TYPE: Final = {"wheelchair_van": 1, "stretcher_van": 2, "bls_ambulance": 3}
@@ -29,92 +31,135 @@ _NAMES: Final = {
 }
 
 
+class ReasonCode(StrEnum):
+    AVAILABLE = "available"
+    ON_BOARD = "on_board"
+    LOCATION_UNKNOWN = "location_unknown"
+    LATE = "late"
+    BREAKS_PROMISES = "breaks_promises"
+    KNOWS_RIDER = "knows_rider"
+    PREFERRED = "preferred"
+    LARGER_VEHICLE = "larger_vehicle"
+
+
 @dataclass(frozen=True, slots=True)
-class Approach:
-    """How a driver would get to the pickup: free minutes before (None: free all day), and from where."""
+class Reason:
+    """Something that speaks for or against a driver.  `message` names no person; `parameters` are JSON values."""
 
-    free_minutes: int | None
-    drive: Drive | None
-    from_what: Text  # "the previous drop-off", "the last location", "the home base" or ""
+    code: ReasonCode
+    parameters: Mapping[str, object]
+    message: Text
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """A lower cost is a better candidate; `reason` explains it to a dispatcher and names no person."""
+class Prospect:
+    """A driver with a vehicle for a ride: the predicted times, and what else the order goes by.
 
-    cost_minutes: float
-    reason: Text
+    `shared_rides` counts the completed rides of this driver with this rider.  `violations` are those that an assignment
+    would have.
+    """
+
+    insertion: Insertion
+    vehicle: VehicleFacts | None
+    shared_rides: int = 0
+    preferred: bool = False
+    violations: Sequence[Violation] = ()
+
+    @property
+    def refused(self) -> bool:
+        return any(violation.kind is ViolationKind.HARD for violation in self.violations)
 
 
-def approach(needs: RideNeeds, driver: DriverFacts, *, last_seen: Place | None, home_base: Place | None) -> Approach:
-    """Find the origin of the driver: the previous drop-off, else the last location, else the home base."""
-    begins_at: datetime = needs.slot.span.starts_at
-    earlier = [slot for slot in driver.slots if slot.span.starts_at <= begins_at]
-    before = max(earlier, key=lambda slot: slot.span.ends_at, default=None)
-    free = None if before is None else int((begins_at - before.span.ends_at).total_seconds() // 60)
-    origins = (
-        (None if before is None else before.dropoff, _("the previous drop-off")),
-        (last_seen, _("the last location")),
-        (home_base, _("the home base")),
+def order(prospect: Prospect, needs: RideNeeds) -> tuple[object, ...]:
+    """Return the sort key of a candidate, best first.
+
+    Who may not is last, after who needs an override; then an unknown arrival, broken promises, of life-sustaining rides
+    first, lateness, more driving, and drivers whom the rider does not know.
+    """
+    insertion = prospect.insertion
+    broken = [delay for delay in insertion.delays if delay.breaks_promise]
+    too_large = overkill(needs, prospect.vehicle)
+    detour = insertion.added_drive_minutes + too_large * MINUTES_PER_STEP_OF_OVERKILL
+    return (
+        prospect.refused,
+        bool(prospect.violations),
+        insertion.pickup_at is None,
+        sum(delay.life_sustaining for delay in broken),
+        len(broken),
+        insertion.late_minutes,
+        round(detour / MINUTES_ALIKE),
+        not prospect.preferred,
+        -prospect.shared_rides,
+        detour,
     )
-    pickup = needs.slot.pickup
-    for origin, from_what in origins:
-        if origin is not None and pickup is not None:
-            return Approach(free, drive_between(origin, pickup, depart_at=begins_at), from_what)
-    return Approach(free, None, "")
 
 
-def overkill(needs: RideNeeds, vehicle: VehicleFacts) -> int:
+def overkill(needs: RideNeeds, vehicle: VehicleFacts | None) -> int:
     """Count the classes by which the vehicle exceeds what the ride needs."""
+    if vehicle is None:
+        return 0
     needed = 3 if needs.ambulance else 2 if needs.on_stretcher else 1 if needs.in_chair else 0
     return max(0, _STEP_OF_TYPE.get(vehicle.type, 0) - needed)
 
 
-def score(
-    needs: RideNeeds,
-    driver: DriverFacts,
-    vehicle: VehicleFacts | None,
-    route: Approach,
-    *,
-    shared_rides: int,
-    violations: list[Violation],
-) -> Score:
-    """Score a candidate.  `shared_rides` counts the completed rides of this driver with this rider."""
-    preferred = driver.id in needs.preferred_driver_ids
-    too_much = overkill(needs, vehicle) if vehicle is not None else 0
-    cost = MINUTES_IF_UNLOCATED if route.drive is None else route.drive.seconds / 60
-    if route.free_minutes is not None:
-        cost += max(0.0, TIGHT_MINUTES - route.free_minutes)
-    cost += too_much * MINUTES_PER_STEP_OF_OVERKILL
-    cost -= MINUTES_FOR_PREFERRED if preferred else 0
-    cost -= min(shared_rides, MOST_SHARED_RIDES) * MINUTES_PER_SHARED_RIDE
-    cost += MINUTES_PER_SOFT_VIOLATION * sum(violation.kind is ViolationKind.SOFT for violation in violations)
-    return Score(round(cost, 1), _in_words(route, vehicle, too_much, preferred=preferred, shared_rides=shared_rides))
+def reasons(prospect: Prospect, needs: RideNeeds, *, zone: str, at: datetime) -> list[Reason]:
+    """List what a dispatcher has to know about a candidate: times in `zone`, the time zone of the ride."""
+    return [
+        _whereabouts(prospect.insertion, zone, at),
+        *_consequences(prospect.insertion),
+        *_suitability(prospect, needs),
+    ]
 
 
-def _in_words(
-    route: Approach, vehicle: VehicleFacts | None, too_much: int, *, preferred: bool, shared_rides: int
-) -> Text:
-    words: list[Text] = []
-    if route.free_minutes is None:
-        words.append(_("no ride before this one"))
-    elif route.free_minutes >= 0:
-        words.append(Message(_("free %(minutes)s min before pickup"), {"minutes": route.free_minutes}))
-    else:
-        words.append(_("on another ride at pickup"))
-    if route.drive is None:
-        words.append(_("location not known"))
-    else:
-        words.append(
-            Message(
-                _("%(miles)s mi away from %(place)s"), {"miles": f"{route.drive.miles:.1f}", "place": route.from_what}
-            )
+def _whereabouts(insertion: Insertion, zone: str, at: datetime) -> Reason:
+    minutes = insertion.approach.minutes if insertion.approach is not None else None
+    if insertion.pickup_at is None or minutes is None:
+        return Reason(ReasonCode.LOCATION_UNKNOWN, {}, _("Location not known, so that no arrival is predicted"))
+    free_at = insertion.available_at
+    texts: dict[str, object] = {"minutes": minutes, "time": clock_text(free_at.astimezone(ZoneInfo(zone)))}
+    values = {"until": free_at.isoformat(), "driveMinutes": minutes}
+    if insertion.on_board:
+        return Reason(
+            ReasonCode.ON_BOARD, values, Message(_("On board until %(time)s, then %(minutes)s min away"), texts)
         )
-    if shared_rides:
-        template = ngettext_lazy("drove this rider %(count)s time", "drove this rider %(count)s times", "count")
-        words.append(Message(template, {"count": shared_rides}))
-    if preferred:
-        words.append(_("preferred driver"))
-    if too_much and vehicle is not None:
-        words.append(Message(_("%(vehicle)s: larger vehicle than needed"), {"vehicle": _NAMES[vehicle.type]}))
-    return listed(words)
+    texts["place"] = place_label(insertion.available_from)
+    if free_at > at:
+        template = (
+            _("Free from %(time)s at %(place)s, then %(minutes)s min away")
+            if texts["place"]
+            else _("Free from %(time)s, then %(minutes)s min away")
+        )
+    elif texts["place"]:
+        template = _("Free now, %(minutes)s min away (%(place)s)")
+    else:
+        template = _("Free now, %(minutes)s min away")
+    return Reason(ReasonCode.AVAILABLE, values, Message(template, texts))
+
+
+def place_label(location: Location) -> Text:
+    """Name where a driver is or will be, never by a rider."""
+    return _("reported position") if location.source is LocationSource.POSITION else location.label
+
+
+def _consequences(insertion: Insertion) -> Iterator[Reason]:
+    if insertion.pickup_at is not None and insertion.late_minutes:
+        minutes = {"minutes": insertion.late_minutes}
+        yield Reason(ReasonCode.LATE, minutes, Message(_("Predicted %(minutes)s min late"), minutes))
+    broken = sum(delay.breaks_promise for delay in insertion.delays)
+    if broken:
+        template = ngettext_lazy("Makes %(count)s other pickup late", "Makes %(count)s other pickups late", "count")
+        yield Reason(ReasonCode.BREAKS_PROMISES, {"rides": broken}, Message(template, {"count": broken}))
+
+
+def _suitability(prospect: Prospect, needs: RideNeeds) -> Iterator[Reason]:
+    vehicle, count = prospect.vehicle, prospect.shared_rides
+    if count:
+        template = ngettext_lazy(
+            "%(count)s previous ride with this rider", "%(count)s previous rides with this rider", "count"
+        )
+        yield Reason(ReasonCode.KNOWS_RIDER, {"rides": count}, Message(template, {"count": count}))
+    if prospect.preferred:
+        yield Reason(ReasonCode.PREFERRED, {}, _("Preferred driver"))
+    if vehicle is not None and overkill(needs, vehicle):
+        message = Message(_("Larger vehicle than needed: %(vehicle)s"), {"vehicle": _NAMES[vehicle.type]})
+        yield Reason(ReasonCode.LARGER_VEHICLE, {"vehicleType": vehicle.type}, message)

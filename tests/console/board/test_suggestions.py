@@ -60,7 +60,7 @@ def test_preview_lists_drivers_and_changes_nothing(desk: Client) -> None:
 
     said = text_of(page)
     assert "2 unassigned rides have drivers with no conflicts." in said
-    assert "no ride before this one" in said
+    assert "Location not known, so that no arrival is predicted" in said
     assert "1 → 3 rides" in said
     assert [row["ride"].pk for row in page.context["rows"]] == [ride.pk for ride in rides]
     assert _driver_ids(*rides) == [None, None]
@@ -209,13 +209,13 @@ def test_suggesting_asks_the_same_however_many_rides(desk: Client, count: int, d
         able()
 
     # session and user; rides, drivers, shifts, vehicles, their related rows, shared rides; audit trail; inbox
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(18):
         desk.get(PREVIEW)
 
 
 def test_what_stands_against_drivers_is_said_with_most_first() -> None:
     counted = {ViolationCode.OUTSIDE_SHIFT: 2, ViolationCode.SCHEDULE_CONFLICT: 5, ViolationCode.CREDENTIAL_INVALID: 2}
 
-    assert labels.conflict_summary(counted) == "has another ride then (5), credentials not valid (2), off duty then (2)"
+    assert labels.conflict_summary(counted) == "overlap (5), credential missing or expired (2), not on shift (2)"
     assert set(labels.CONFLICT_LABELS) == set(ViolationCode)
     assert labels.conflict_summary({}) == "No driver is active."
