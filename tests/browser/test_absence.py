@@ -16,7 +16,7 @@ from apps.rides.services import driver_absence
 from lib.access import system
 from tests import factories
 from tests.browser.harness import Inspector
-from tests.fleet.crew import fit_pair
+from tests.fleet.crew import fit_pair, fit_vehicle
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 InspectorOf = Callable[[User | None], Inspector]
@@ -117,5 +117,15 @@ def test_handover_is_sound_and_prints_without_navigation(inspector_of: Inspector
         expect(page.get_by_label("Note to the next dispatcher")).to_be_hidden()
         expect(page.get_by_text("Drivers and vehicles out")).to_be_visible()
     found = inspector.inspect("/console/handover/", name="handover")
+
+    assert found == [], "\n".join(found)
+
+
+def test_page_of_a_vehicle_that_is_down_is_sound(inspector_of: InspectorOf) -> None:
+    driver = _driver_with_rides(2)
+    fit_vehicle(provider=driver.provider)
+    inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+    found = inspector.inspect(f"/console/board/vehicles/{driver.default_vehicle_id}/down/", name="vehicle-down")
 
     assert found == [], "\n".join(found)

@@ -11,6 +11,7 @@ from apps.console.board import (
     run_views,
     selection_views,
     suggestion_views,
+    vehicle_down_views,
 )
 
 urlpatterns = [
@@ -29,5 +30,6 @@ urlpatterns = [
     path("drivers/<uuid:driver_id>/out/", absence_views.report, name="driver_out"),
     path("drivers/<uuid:driver_id>/out/<uuid:absence_id>/", absence_views.absence, name="driver_absence"),
     path("drivers/<uuid:driver_id>/out/<uuid:absence_id>/undo/", absence_views.undo, name="undo_absence"),
+    path("vehicles/<uuid:vehicle_id>/down/", vehicle_down_views.report, name="vehicle_down"),
     path("drivers/<uuid:driver_id>/break/", run_views.pause, name="board_break"),
 ]

@@ -95,6 +95,7 @@ def vehicle(request: HttpRequest, owner_id: UUID) -> HttpResponse:
         "lift": capfirst(record.get_lift_type_display()),
         "configs": list(record.capacity_configs.all()),
         "rides": assigned_rides.to_vehicle(record.pk, by=by).count(),
+        "may_dispatch": by.has_scope(Scope.ASSIGNMENTS_WRITE),
     }
     return render(request, "fleet/vehicle.html", context)
 

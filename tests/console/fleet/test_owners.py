@@ -168,8 +168,8 @@ def test_pages_cost_the_same_queries_however_much_there_is(
         Leave.objects.create(driver=driver, starts_at=starts_at, ends_at=starts_at + HOUR)
         _given(driver)
 
-    # session and user; driver, credentials, shifts, leave; the board's three; units; rides; the inbox
-    with django_assert_num_queries(12):
+    # session and user; driver, credentials, shifts, leave, absences; the board's three; units; rides; the inbox
+    with django_assert_num_queries(13):
         desk.get(f"{DRIVERS}{driver.pk}/")
     # session and user; driver, credentials, shifts, leave; rides; audit trail; the inbox
     with django_assert_num_queries(9):
