@@ -1,4 +1,4 @@
-// Opens and closes the table of contents on narrow screens, and closes the account menu when one leaves it.
+// Opens and closes the table of contents on narrow screens, and closes menus when a person leaves them.
 const toggle = document.querySelector(".nav-toggle");
 const contents = document.getElementById("contents");
 if (toggle && contents) {
@@ -8,15 +8,15 @@ if (toggle && contents) {
   });
 }
 
-const account = document.querySelector("details.account");
-if (account) {
+for (const menu of document.querySelectorAll("details:is(.account, .rail-group)")) {
   document.addEventListener("click", (event) => {
-    if (!account.contains(event.target)) account.open = false;
+    if (!menu.contains(event.target)) menu.open = false;
   });
-  account.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    account.open = false;
-    account.querySelector("summary").focus();
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+    event.stopPropagation();
   });
 }
 

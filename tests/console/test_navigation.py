@@ -1,5 +1,7 @@
 """Frame around pages: rendered for whole pages, and not for fragments."""
 
+from collections import Counter
+
 import pytest
 from django.test import Client
 
@@ -36,3 +38,11 @@ def test_payers_and_suggested_codes_have_different_icons() -> None:
     icons = {str(entry.label): entry.icon for group in navigation.CONTENTS for entry in group.entries}
 
     assert icons["Payers"] != icons["Suggested codes"]
+
+
+def test_no_two_pages_share_an_icon() -> None:
+    entries = [navigation.HOME, navigation.INBOX, *(entry for group in navigation.CONTENTS for entry in group.entries)]
+
+    icons = Counter(entry.icon for entry in entries)
+
+    assert [icon for icon, count in icons.items() if count > 1] == []

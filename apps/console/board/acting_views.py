@@ -6,9 +6,12 @@ The event `carelane:done` carries the URL and form values that undo the action; 
 """
 
 import json
+import math
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -23,23 +26,30 @@ from apps.accounts.sessions import principal_of, zone_of
 from apps.audit.views import record_read
 from apps.console.board import labels
 from apps.console.board.candidate_rows import candidate_rows, conflict_texts, ride_names
-from apps.console.board.forms import AssignForm, UnassignForm
+from apps.console.board.forms import AssignForm, CallForm, UnassignForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
+from apps.console.ride import ride_panel, ride_views
+from apps.console.ride.labels import CONTACTED
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.fleet.models import Driver
 from apps.riders.labels import rider_name
 from apps.rides.labels import OUT_OF_REACH, driver_name
-from apps.rides.models import Ride
+from apps.rides.models import Milestone, Ride
+from apps.rides.queries import ride_story
 from apps.rides.queries.candidates import candidates
+from apps.rides.queries.driver_timelines import predicted_arrivals_of
 from apps.rides.queries.ride_needs import slot_of
 from apps.rides.queries.rides import ride as get_visible_ride
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.eligibility import Violation, ViolationKind
 from apps.rides.rules.lifecycle import BY_ACTION, OPEN, Action, RideStatus
-from apps.rides.services import will_call
+from apps.rides.rules.ride_actions import MOMENTS
+from apps.rides.rules.timeliness import promised_at
+from apps.rides.services import status_report, will_call
 from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
+from apps.rides.services.status_report import ManualMilestone
 from lib.access import Principal
 from lib.clocks import clock
 from lib.console_forms import add_errors
@@ -47,6 +57,7 @@ from lib.errors import DomainError, NotFound, StaleVersion
 from lib.scopes import Scope
 
 STALE: Final = 409
+MOST_HISTORY: Final = 6  # newest lines of the history in the panel; the ride's page has all
 UNDO_REASON: Final = "replanned"  # reason code of an undone assignment
 _FIELDS_BY_PARAMETER: Final = {
     "driverId": "driver_id",
@@ -69,8 +80,9 @@ class PreviousAssignment(NamedTuple):
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def show_ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Show one ride: the facts for a dispatch decision, and the allowed actions.  Writes an audit entry."""
-    by = principal_of(request)
-    ride = get_visible_ride(ride_id, by)
+    by, now = principal_of(request), timezone.now()
+    ride = ride_views.get_ride(ride_id, by)
+    story, to = ride_story.story(ride, by), disclosure_of(by)
     record_read(
         by=by,
         action="rides.read",
@@ -80,15 +92,53 @@ def show_ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         facility_id=ride.facility_id,
     )
     driver = None if ride.driver_id is None else _driver(ride.driver_id, by)
+    history = ride_panel.timeline(ride, story, ride_story.own_reasons(), by)
+    predicted_at = predicted_arrivals_of([ride], at=now).get(ride.pk)
     context = {
         **_ride_context(ride, request),
         "driver": driver or "",
+        "stops": ride_panel.stops(ride, story, to),
+        "needs": ride_panel.needs(ride, to, by),
+        "notes": ride_panel.notes(ride, to),
+        "people": [row for row in ride_panel.people(ride, story, to, by) if row["role"] != _("Driver")],
+        "promised_at": promised_at(ride),
+        "predicted_at": predicted_at,
+        "late_minutes": _late_minutes(ride, predicted_at),
+        "history": history[:MOST_HISTORY],
+        "callable": CONTACTED if Milestone.Type.CONTACT_ATTEMPT in MOMENTS.get(ride.status, ()) else {},
         "may_assign": ride.status in labels.ASSIGNABLE,
         "may_unassign": (RideStatus(ride.status), Action.UNASSIGN) in BY_ACTION,
         "may_release": ride.will_call and ride.ready_at is None and ride.status in will_call.RELEASABLE,
         "ride_url": reverse("ride_page", args=[ride.pk]),
     }
-    return _render_page(request, "ride", context)
+    with timezone.override(ZoneInfo(ride.timezone)):
+        return _render_page(request, "ride", context)
+
+
+def _late_minutes(ride: Ride, predicted_at: datetime | None) -> int:
+    """Return the minutes by which the vehicle is predicted to miss the promise; 0: in time, or not predicted."""
+    if predicted_at is None:
+        return 0
+    return max(0, math.ceil((predicted_at - promised_at(ride)).total_seconds() / 60))
+
+
+@require_POST
+@require_scope(Scope.ASSIGNMENTS_WRITE)
+def log_call(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Log an attempt to reach the rider or the facility now.  A stale version returns 409."""
+    form = CallForm(request.POST)
+    if not form.is_valid():
+        return _error_response(request, _("Choose who was called."), status=UNPROCESSABLE)
+    values = form.cleaned_data
+    now = timezone.now()
+    call = ManualMilestone(Milestone.Type.CONTACT_ATTEMPT, occurred_at=now, contacted=values["contacted"])
+    try:
+        updated = status_report.enter_milestone(
+            ride_id=ride_id, moment=call, expected_version=values["version"], by=principal_of(request), at=now
+        )
+    except DomainError as refusal:
+        return _stale(request, refusal)
+    return _success_response(request, updated, _("The call is logged."), None)
 
 
 @require_http_methods(["GET", "POST"])

@@ -7,6 +7,7 @@ from uuid import UUID
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from apps.console.ride.labels import CONTACTED
 from apps.dispatch.services.planning import Accepted, Chosen
 from apps.rides.queries import reason_codes
 from apps.rides.rules.lifecycle import ReasonList
@@ -37,6 +38,13 @@ class UnassignForm(forms.Form):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         set_reason_choices(self)
+
+
+class CallForm(forms.Form):
+    """An attempt to reach somebody about a ride; `version` is the ride's version on the page."""
+
+    contacted = forms.ChoiceField(choices=list(CONTACTED.items()))
+    version = forms.IntegerField(min_value=0)
 
 
 class SelectionForm(forms.Form):

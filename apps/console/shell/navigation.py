@@ -62,11 +62,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of entries; the entries of a `folded` group are hidden until the user expands it."""
+    """A group of entries; the entries of a `folded` group are hidden until the user expands it.
+
+    `icon` stands for the group where only groups are listed.
+    """
 
     label: Text
     entries: tuple[Entry, ...]
     folded: bool = False
+    icon: str = ""
 
 
 def _table(label: Text, model: str, icon: str, about: Text, keys: str = "") -> Entry:
@@ -156,6 +160,7 @@ CONTENTS: Final = (
                 "g v",
             ),
         ),
+        icon="route",
     ),
     Group(
         _("Fleet"),
@@ -178,6 +183,7 @@ CONTENTS: Final = (
                 "g s",
             ),
         ),
+        icon="truck",
     ),
     Group(
         _("Reports"),
@@ -193,11 +199,12 @@ CONTENTS: Final = (
             _scoped(
                 _("Export destinations"),
                 "export_destinations",
-                "send",
+                "upload",
                 _("Buckets and servers that receive exports, and their status"),
                 Scope.DESTINATIONS_MANAGE,
             ),
         ),
+        icon="chart-no-axes-column",
     ),
     Group(
         _("Developers"),
@@ -220,6 +227,7 @@ CONTENTS: Final = (
             Entry(_("API documentation"), "docs-reference", "book-open", _("Every operation, with examples")),
             Entry(_("Health"), "/api/health/ready", "heart-pulse", _("System status")),
         ),
+        icon="code",
     ),
     Group(
         _("Organizations"),
@@ -234,14 +242,16 @@ CONTENTS: Final = (
             _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancelling and no-shows")),
             _table(_("Suggested codes"), "exports.suggestedcode", "file-text", _("HCPCS codes that exports suggest")),
         ),
+        icon="building-2",
     ),
     Group(
         _("Access"),
         (
-            _table(_("Users"), "accounts.user", "id-card", _("Accounts, roles and memberships")),
+            _table(_("Users"), "accounts.user", "user-plus", _("Accounts, roles and memberships")),
             _table(_("API clients"), "accounts.apiclient", "plug", _("Systems that talk to Carelane")),
             _table(_("Audit trail"), "audit.auditentry", "scroll-text", _("Who saw or changed what")),
         ),
+        icon="lock",
     ),
     # Stored records, for looking something up; the pages above are for daily work.
     Group(
@@ -256,15 +266,16 @@ CONTENTS: Final = (
             ),
             _table(_("All riders"), "riders.rider", "user-round", _("The people who ride; every look is recorded")),
             _table(
-                _("What riders need"), "riders.accommodationprofile", "heart-pulse", _("Accommodations, by version")
+                _("What riders need"), "riders.accommodationprofile", "accessibility", _("Accommodations, by version")
             ),
             _table(_("All drivers"), "fleet.driver", "users", _("The record of each, to add and to edit")),
             _table(_("All vehicles"), "fleet.vehicle", "truck", _("Vehicles and how many they carry")),
             _table(_("All credentials"), "fleet.credential", "badge-check", _("Credentials of drivers and vehicles")),
-            _table(_("All shifts"), "fleet.shift", "calendar-days", _("A driver in a vehicle for a while")),
+            _table(_("All shifts"), "fleet.shift", "layout-list", _("A driver in a vehicle for a while")),
             _table(_("All events"), "events.event", "activity", _("Everything that happened, in order")),
         ),
         folded=True,
+        icon="rows-3",
     ),
 )
 
@@ -347,7 +358,15 @@ class Shell:
             for entry in group.entries
         ]
         is_open = not group.folded or any(entry["current"] for entry in entries)
-        return {"label": group.label, "entries": entries, "folded": group.folded, "open": is_open}
+        return {
+            "label": group.label,
+            "icon": group.icon,
+            "entries": entries,
+            "folded": group.folded,
+            "open": is_open,
+            "current": any(entry["current"] for entry in entries),
+            "count": sum(entry["count"] or 0 for entry in entries if not entry["is_inbox"]),
+        }
 
     @cached_property
     def page_keys(self) -> list[tuple[Text, list[tuple[list[str], Text]]]]:

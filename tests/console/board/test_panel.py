@@ -1,0 +1,81 @@
+"""The panel of a ride on the board."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.rules.roles import UserRole
+from apps.fleet.models import Driver
+from apps.rides.models import Milestone, Ride
+from tests import factories
+from tests.console.visits import text_of, visitor
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+MINUTE = dt.timedelta(minutes=1)
+FRAGMENT = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def desk() -> Client:
+    return visitor(UserRole.DISPATCHER)
+
+
+@pytest.fixture
+def ride() -> Ride:
+    """A ride at its pickup since ten minutes."""
+    rider = factories.RiderFactory.create(phones=[{"number": "+13125550131", "ext": "27", "kind": "mobile"}])
+    ride = factories.RideFactory.create(rider=rider, pickup_at=NOW - 10 * MINUTE, appointment_at=NOW + 60 * MINUTE)
+    factories.put_driver_on(ride)
+    reported = {"departed_at": NOW - 20 * MINUTE, "arrived_pickup_at": NOW - 10 * MINUTE}
+    Ride.objects.filter(pk=ride.pk).update(status="arrived", **reported)
+    return Ride.objects.get(pk=ride.pk)
+
+
+def _call(desk: Client, ride: Ride, **values: Any) -> Any:
+    return desk.post(f"/console/board/rides/{ride.pk}/call/", {"version": ride.version, **values}, headers=FRAGMENT)
+
+
+def test_panel_has_phones_that_dial_addresses_and_history(desk: Client, ride: Ride) -> None:
+    driver = Driver.objects.get(rides=ride)
+
+    page = desk.get(f"/console/board/rides/{ride.pk}/", headers=FRAGMENT)
+
+    text, body = text_of(page), page.content.decode()
+    assert 'href="tel:+13125550131;ext=27"' in body
+    assert f'href="tel:{driver.phone}"' in body
+    assert ride.pickup["addressLine1"] in text
+    assert "Appointment 10:00" in text
+    assert "Log a call to the rider" in text
+
+
+def test_panel_of_a_late_vehicle_says_promise_and_prediction(desk: Client, ride: Ride) -> None:
+    Ride.objects.filter(pk=ride.pk).update(status="en_route", arrived_pickup_at=None, eta_pickup_at=NOW + 25 * MINUTE)
+
+    page = desk.get(f"/console/board/rides/{ride.pk}/", headers=FRAGMENT)
+
+    assert page.context["predicted_at"] == NOW + 25 * MINUTE
+    assert page.context["late_minutes"] > 0
+    assert "predicted 09:25" in text_of(page)
+
+
+def test_call_is_logged_as_a_contact_attempt(desk: Client, ride: Ride) -> None:
+    answer = _call(desk, ride, contacted="rider")
+
+    assert answer.status_code == 200
+    call = Milestone.objects.get(ride=ride, type="contact_attempt")
+    assert (call.contacted, call.occurred_at) == ("rider", NOW)
+
+
+@pytest.mark.parametrize(
+    ("values", "status"), [({"contacted": "nobody"}, 422), ({"version": 0, "contacted": "rider"}, 409)]
+)
+def test_refused_call_is_not_logged(desk: Client, ride: Ride, values: dict[str, Any], status: int) -> None:
+    Ride.objects.filter(pk=ride.pk).update(version=7)
+    ride.refresh_from_db()
+
+    assert _call(desk, ride, **values).status_code == status
+    assert not Milestone.objects.filter(ride=ride, type="contact_attempt").exists()
