@@ -44,7 +44,7 @@ from apps.rides.queries.rides import ride as get_visible_ride
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.eligibility import Violation, ViolationKind
 from apps.rides.rules.lifecycle import BY_ACTION, OPEN, Action, RideStatus
-from apps.rides.rules.ride_actions import MOMENTS
+from apps.rides.rules.ride_actions import MOMENTS, RideAction, allowed_actions
 from apps.rides.rules.timeliness import promised_at
 from apps.rides.services import status_report, will_call
 from apps.rides.services.eligibility_checks import AssignmentRejected
@@ -107,6 +107,7 @@ def show_ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         "history": history[:MOST_HISTORY],
         "callable": CONTACTED if Milestone.Type.CONTACT_ATTEMPT in MOMENTS.get(ride.status, ()) else {},
         "may_assign": ride.status in labels.ASSIGNABLE,
+        "may_edit": RideAction.EDIT in allowed_actions(ride, by),
         "may_unassign": (RideStatus(ride.status), Action.UNASSIGN) in BY_ACTION,
         "may_release": ride.will_call and ride.ready_at is None and ride.status in will_call.RELEASABLE,
         "ride_url": reverse("ride_page", args=[ride.pk]),

@@ -35,10 +35,11 @@ from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.ride_actions import RideAction
 from apps.rides.rules.status_report import StatusReport
-from apps.rides.services import assignment, editing, status_report
+from apps.rides.services import assignment, editing, reinstatement, status_report, trips
 from apps.rides.services.eligibility_checks import Override
 from apps.rides.services.status import InvalidTransition
 from apps.rides.services.status_report import ManualMilestone
+from lib.errors import InvalidInput
 from lib.scopes import Scope
 
 _MANUAL = Milestone.Source.DISPATCHER_MANUAL.value
@@ -101,6 +102,34 @@ def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Record that the ride is not carried out, or was aborted."""
     message = _("It is recorded that the ride was not driven.")
     return _end(request, ride_id, RideAction.UNFULFILLED, RideStatus.UNFULFILLED, message)
+
+
+@require_POST
+@require_scope(Scope.RIDES_WRITE)
+def reinstate(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Reinstate a canceled ride, with its driver if they are still free."""
+    form = Versioned(request.POST, auto_id="reinstate_%s")
+
+    def act(values: dict[str, Any], **arguments: Any) -> Ride:
+        return reinstatement.reinstate(**arguments)
+
+    return _submit(request, ride_id, RideAction.REINSTATE, form, act, _("The ride is reinstated."))
+
+
+@require_POST
+@require_scope(Scope.RIDES_WRITE)
+def unlink(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Take a ride out of its trip."""
+    by = principal_of(request)
+    ride = ride_views.get_ride(ride_id, by)
+    if ride.trip_id is not None:
+        try:
+            trips.unlink(trip_id=ride.trip_id, ride_id=ride.pk, by=by, at=timezone.now())
+        except InvalidInput as refusal:
+            messages.error(request, str(refusal))
+            return redirect("ride_page", ride_id=ride_id)
+    messages.success(request, _("The ride is no longer linked."))
+    return redirect("ride_page", ride_id=ride_id)
 
 
 @require_POST

@@ -35,6 +35,7 @@ from apps.riders import labels as rider_labels
 from apps.rides.labels import note_text
 from apps.rides.models import Ride
 from apps.rides.queries import ride_story
+from apps.rides.rules.booking_rules import is_past
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.guards import CORRECTION_WINDOW
 from apps.rides.rules.lifecycle import ReasonList, RideStatus
@@ -100,6 +101,8 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         "back_to": ride_labels.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
         "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if RideAction.ASSIGN in actions else "",
         **_forms(ride, actions, own, by),
+        "may_repeat": by.has_scope(Scope.SCHEDULES_WRITE) and by.provider_ids is None,
+        "may_book": by.has_scope(Scope.RIDES_WRITE) and by.provider_ids is None,
         "needs_answer": by.has_scope(Scope.RIDES_WRITE)
         and any(leg_decisions.awaits_decision(exception) for exception in story.exceptions),
         "answer": AnswerForm(initial={"version": ride.version}, auto_id="answer_%s"),
@@ -116,6 +119,8 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
 
 def _available_actions(ride: Ride, by: Principal, now: datetime) -> frozenset[RideAction]:
     actions = allowed_actions(ride, by)
+    if is_past(ride.pickup_at, at=now):
+        actions -= {RideAction.REINSTATE}
     return actions - {RideAction.CORRECT} if now - ride.status_changed_at > CORRECTION_WINDOW else actions
 
 

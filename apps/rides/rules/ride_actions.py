@@ -19,7 +19,9 @@ class RideAction(StrEnum):
     ASSIGN = "assign"
     UNASSIGN = "unassign"
     MOMENT = "moment"
+    EDIT = "edit"
     NOTES = "notes"
+    REINSTATE = "reinstate"  # until the pickup has passed
     CANCEL = "cancel"
     NO_SHOW = "no_show"
     UNFULFILLED = "unfulfilled"
@@ -67,6 +69,10 @@ def allowed_actions(ride: RideStatusFields, by: Principal) -> frozenset[RideActi
         actions.add(RideAction.MOMENT)
     if by.has_scope(Scope.RIDES_WRITE) and (status in _BEFORE_DEPARTURE or by.has_scope(Scope.ASSIGNMENTS_WRITE)):
         actions.add(RideAction.NOTES)
+        if status not in TERMINAL:
+            actions.add(RideAction.EDIT)
+    if by.has_scope(Scope.RIDES_WRITE) and status is RideStatus.CANCELLED:
+        actions.add(RideAction.REINSTATE)
     releases = by.has_scope(Scope.RIDES_WRITE) or by.has_scope(Scope.RIDES_STATUS)
     if ride.will_call and status in _RELEASABLE and releases:
         actions.add(RideAction.READY if ride.ready_at is None else RideAction.UNREADY)

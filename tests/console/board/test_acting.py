@@ -66,7 +66,7 @@ def test_a_ride_says_what_it_is_and_what_can_be_done(desk: Client, ride: Ride) -
 
     said = text_of(page)
     assert "Ride 14:00 · " in said
-    assert "Hospital → Home Assign… Open the ride Status Unassigned" in said
+    assert "Hospital → Home Assign… Edit Open the ride Status Unassigned" in said
     assert AuditEntry.objects.get(action="rides.read").subject_id == ride.pk
     fragment = desk.get(at(ride), headers=HTMX).content.decode()
     assert "<main" not in fragment

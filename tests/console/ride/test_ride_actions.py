@@ -256,5 +256,5 @@ def test_moments_that_cannot_be_are_refused_by_their_field(desk: Client) -> None
 def test_ended_ride_offers_nothing_but_notes(desk: Client) -> None:
     ride = ride_in(RideStatus.CANCELLED)
 
-    assert desk.get(page_of(ride)).context["actions"] == {"notes"}
+    assert desk.get(page_of(ride)).context["actions"] == {"notes", "reinstate"}
     assert desk.get(page_of(ride)).context["assign_url"] == ""
