@@ -31,7 +31,9 @@ export const combo = (box, pick) => {
     unfold(true);
     choose(options()[0]);
     announce(answer.dataset.says);
-    if (picksFirst && options().length === 1) take(options()[0]);
+    // A similar name may be somebody else's: a person has to see it first.
+    const isExact = answer.dataset.similar === undefined;
+    if (picksFirst && isExact && options().length === 1) take(options()[0]);
     picksFirst = false;
   };
 

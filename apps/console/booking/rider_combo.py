@@ -46,8 +46,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class RiderMatches:
+    """`are_similar`: no name matched exactly; those found have one wrong letter."""
+
     options: Sequence[Option]
     has_more: bool
+    are_similar: bool = False
 
 
 def find(text: str, *, by: Principal, limit: int = MAX_RIDERS, fill_up: bool = False) -> RiderMatches:
@@ -60,12 +63,14 @@ def find(text: str, *, by: Principal, limit: int = MAX_RIDERS, fill_up: bool = F
     query = text.strip()
     riders_found: list[Rider] = []
     criteria_used: list[str] = []
+    first_match = ""  # the criterion of the first riders found
     for criteria in _criteria(query) if len(query) >= MIN_LENGTH else ():
         rows = riders.search(criteria, by=by).order_by(_BY_NAME, "pk")
         if riders_found and not (fill_up and "alike" in criteria):
             break
         criteria_used += criteria
         rows = rows.exclude(pk__in=[rider.pk for rider in riders_found]) if riders_found else rows
+        first_match = first_match if riders_found else next(iter(criteria))
         riders_found += rows[: limit + 1 - len(riders_found)]
         if len(riders_found) > limit:
             break
@@ -77,7 +82,8 @@ def find(text: str, *, by: Principal, limit: int = MAX_RIDERS, fill_up: bool = F
         details={"criteria": sorted({_RECORDED.get(name, name) for name in criteria_used})},
     )
     records = riders.records(riders_found[:limit], by=by) if riders_found else []
-    return RiderMatches([option_of(record, by) for record in records], len(riders_found) > limit)
+    are_similar = bool(riders_found) and first_match == "alike"
+    return RiderMatches([option_of(record, by) for record in records], len(riders_found) > limit, are_similar)
 
 
 def options(rider_ids: Sequence[UUID], *, by: Principal) -> list[Option]:

@@ -33,6 +33,11 @@ def test_rider_is_offered_by_name_id_phone_and_birth_date(desk: Client, grace: R
             in response.content.decode()
         )
 
+    exact, similar = (desk.post(f"{BOOK}riders/", {"q": text}).content.decode() for text in ("walsh", "wlash"))
+    assert f'data-value="{grace.pk}"' in similar
+    assert ["No exact match. Similar names:" in page for page in (exact, similar)] == [False, True]
+    assert ["data-similar" in page for page in (exact, similar)] == [False, True]
+
     trail = AuditEntry.objects.filter(action="riders.search", rider_ids=[grace.pk]).order_by("pk")
     assert [entry.details["criteria"] for entry in trail] == [
         ["name"],
@@ -40,6 +45,8 @@ def test_rider_is_offered_by_name_id_phone_and_birth_date(desk: Client, grace: R
         ["external_id"],
         ["phone"],
         ["date_of_birth"],
+        ["name"],
+        ["name"],
     ]
 
 
