@@ -121,11 +121,17 @@ def test_handover_is_sound_and_prints_without_navigation(inspector_of: Inspector
     assert found == [], "\n".join(found)
 
 
-def test_page_of_a_vehicle_that_is_down_is_sound(inspector_of: InspectorOf) -> None:
+def test_pages_of_a_late_driver_and_a_vehicle_that_is_down_are_sound(inspector_of: InspectorOf) -> None:
     driver = _driver_with_rides(2)
     fit_vehicle(provider=driver.provider)
     inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
 
+    overdue = factories.RideFactory.create(pickup_at=timezone.now() - dt.timedelta(hours=1), estimated_minutes=20)
+    factories.put_driver_on(overdue, driver=driver, vehicle=driver.default_vehicle)
+    base = {"last_lat": "41.9071", "last_lng": "-87.6722", "last_located_at": timezone.now()}
+    Driver.objects.update(**base)
+
     found = inspector.inspect(f"/console/board/vehicles/{driver.default_vehicle_id}/down/", name="vehicle-down")
+    found += inspector.inspect(f"/console/board/drivers/{driver.pk}/late/", name="running-late")
 
     assert found == [], "\n".join(found)

@@ -47,6 +47,7 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
         "back": page.url(),
         "driver_row": driver_row,
         "name": driver_name(driver_row.driver, reader.by),
+        "is_late": any(board_ride.late for board_ride in driver_row.rides),
         "rows": [row(board_ride, driver_row, reader) for board_ride in driver_row.rides],
         "duty": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.duty],
         "leave": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.leave],
