@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from celery import Celery
 from celery.app.amqp import AMQP
+from django.conf import settings
 from kombu import Connection
 from kombu.transport import TRANSPORT_ALIASES
 
@@ -41,6 +42,9 @@ TIMETABLE: Final[dict[str, timedelta]] = {
     "webhooks.cleanup": timedelta(minutes=1),
     "webhooks.purge": timedelta(hours=1),
 }
+
+if settings.DEMO_MODE:
+    TIMETABLE["demo.play"] = timedelta(seconds=10)
 
 TRANSPORT_ALIASES["filesystem"] = "lib.file_broker:Transport"  # kombu's own exposes messages before they are complete
 

@@ -30,6 +30,9 @@ VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var")))
 DEBUG = env.bool("DEBUG", default=False)
 # Demo accounts, no second factor, plain http on loopback.  The demo commands refuse any database but the embedded one.
 DEMO_MODE = env.bool("DEMO_MODE", default=False)
+DEMO_SPEED = env.int("DEMO_SPEED", default=1)  # how many times as fast as real ones the demo's drivers are
+if DEMO_SPEED not in (1, 10, 60):
+    raise ImproperlyConfigured("DEMO_SPEED has to be 1, 10 or 60.")
 if DEBUG and not DEMO_MODE:
     raise ImproperlyConfigured("DEBUG shows settings and data to whoever meets an error; it is for demo mode alone.")
 
@@ -124,6 +127,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "apps.console.shell.navigation.shell",
+                *(["apps.demo.pages.control"] if DEMO_MODE else []),
             ],
         },
     },

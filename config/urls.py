@@ -1,5 +1,6 @@
 """All URLs of the service."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
@@ -48,6 +49,9 @@ urlpatterns = [
     path("accounts/session/", session_left, name="session_left"),
     path("accounts/", include("allauth.urls")),
 ]
+
+if settings.DEMO_MODE:
+    urlpatterns.append(path("console/demo/", include("apps.demo.urls")))
 
 handler403 = forbidden
 handler500 = server_error

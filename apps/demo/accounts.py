@@ -21,6 +21,7 @@ from lib.db.bulk_copy import copy_rows
 
 DOMAIN: Final = "demo.example"
 API_CLIENT: Final = "Demo"
+SYSTEMS: Final = ("Hospital interface engine", "Driver app")  # clients that act on the rides
 PEOPLE: Final = (
     (UserRole.ADMIN, "Avery Admin"),
     (UserRole.DISPATCH_SUPERVISOR, "Sam Supervisor"),
@@ -62,8 +63,8 @@ def make_actors(seed: int, start: int) -> Actors:
     copy_rows(
         ApiClient,
         [
-            {"id": ehr, "name": "Hospital interface engine", "active": True, "created_at": start},
-            {"id": app, "name": "Driver app", "active": True, "created_at": start},
+            {"id": ehr, "name": SYSTEMS[0], "active": True, "created_at": start},
+            {"id": app, "name": SYSTEMS[1], "active": True, "created_at": start},
         ],
     )
     rows = [

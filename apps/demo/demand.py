@@ -145,13 +145,20 @@ def _share(legs: list[DemoLeg], size: int) -> list[list[DemoLeg]]:
     for leg in sorted(legs, key=lambda leg: (leg.person.spot.lat, leg.key)):
         last = groups[-1] if groups else []
         together = [*last, leg]
-        near = bool(last) and miles_between(last[-1].person.spot, leg.person.spot) < 3.2
+        near = bool(last) and _is_detour_short(last[-1], leg)
         alone = any(leg.person.crew_of_two for leg in together)
         if last and near and len(together) <= size and not alone and fits_one_vehicle(together):
             last.append(leg)
         else:
             groups.append([leg])
     return groups
+
+
+def _is_detour_short(leg: DemoLeg, other: DemoLeg) -> bool:
+    """True if the homes of two riders are close, also against their ways to or from the common place."""
+    apart = miles_between(leg.person.spot, other.person.spot)
+    ways = [miles_between(each.origin.spot, each.destination.spot) for each in (leg, other)]
+    return apart < min(3.2, *(0.7 * way for way in ways))
 
 
 def fits_one_vehicle(legs: list[DemoLeg]) -> bool:

@@ -14,8 +14,8 @@ from lib.db.bulk_copy import Row, copy_rows
 
 # Per provider: vehicles of each type; the last wheelchair van of the first provider is in the workshop.
 VEHICLES: Final = (
-    {"sedan": 5, "minivan": 4, "stretcher_van": 2, "wheelchair_van": 9},
-    {"sedan": 2, "minivan": 3, "stretcher_van": 2, "wheelchair_van": 9},
+    {"sedan": 7, "minivan": 6, "stretcher_van": 2, "wheelchair_van": 15},
+    {"sedan": 4, "minivan": 4, "stretcher_van": 2, "wheelchair_van": 14},
 )
 # Per provider: further drivers without a vehicle, by role or status.
 OTHERS: Final = (("attendant", "attendant", "pending"), ("attendant", "inactive"))
@@ -35,7 +35,7 @@ _MODELS: Final = {
     "stretcher_van": ("Ram", "ProMaster 2500"),
 }
 # Start of duties in local minutes after midnight; a duty lasts eleven hours, a night duty eight.
-_STARTS: Final = (285,) * 8 + (360,) * 6 + (435,) * 6 + (540,) * 4 + (660,) * 6
+_STARTS: Final = (285,) * 11 + (360,) * 10 + (435,) * 9 + (540,) * 6 + (660,) * 9
 _NIGHT: Final = 21 * 60
 
 
@@ -99,8 +99,9 @@ def make(seed: int, start: int, days: list[dt.date], today: dt.date, places: Pla
         for type_, count in counts.items():
             for _ in range(count):
                 fleet.vans.append(_van(seed, start, provider, type_, len(fleet.vans), places, vehicle_rows))
-    fleet.vans[19].in_service = False
-    vehicle_rows[19] = {**vehicle_rows[19], "status": "maintenance"}
+    in_workshop = sum(VEHICLES[0].values()) - 1
+    fleet.vans[in_workshop].in_service = False
+    vehicle_rows[in_workshop] = {**vehicle_rows[in_workshop], "status": "maintenance"}
     driver_rows = _drivers(seed, start, days, today, fleet)
     copy_rows(Vehicle, vehicle_rows)
     copy_rows(

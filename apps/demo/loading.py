@@ -17,6 +17,7 @@ from apps.demo import accounts, credentials, demand, fleet, live, people, places
 from apps.demo.dice import CHICAGO, HOUR, Dice, wall
 from apps.demo.fleet import DemoDuty
 from apps.demo.legs import DemoLeg
+from apps.demo.models import Simulation
 from apps.demo.roads import RoutePlan, able, duties_at
 from apps.demo.story import Cast, Tables
 from apps.events import services as events
@@ -114,6 +115,7 @@ def _load(now: dt.datetime, seed: int, by: Principal, span: DayRange) -> Counter
         supervisor=f"user:{actors.people[UserRole.DISPATCH_SUPERVISOR]}",
     )
     counts = _write(_write_rides(seed, legs, plan, cast))
+    Simulation.objects.create(seed=seed, played_until=now)
     audit.record(by=by, action="demo.load", details=dict(counts))
     return counts
 

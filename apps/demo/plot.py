@@ -121,9 +121,9 @@ class Plot:
         """End the ride unfulfilled, and let a person close the exception that this opens."""
         code = _FAILURES[self.leg.fate]
         self.at(at, partial(self._fail, at, code, note))
-        self.handle_exception(_X.RIDE_UNFULFILLED, at, 20)
+        self.handle_exception(_X.RIDE_UNFULFILLED, at, 60)
         if code in OPENED_BY_REASON:
-            self.handle_exception(OPENED_BY_REASON[code], at, 30)
+            self.handle_exception(OPENED_BY_REASON[code], at, 60)
 
     def _fail(self, at: int, code: str, note: str) -> None:
         by, rule = self.cast.dispatcher, BY_STATUSES[self.story.status, _S.UNFULFILLED].number
@@ -132,12 +132,12 @@ class Plot:
         if code in OPENED_BY_REASON:
             self.story.open(OPENED_BY_REASON[code], at, rule, by=by, details={"reasonCode": code})
 
-    def handle_exception(self, type_: ExceptionType, opened: int, within_hours: int) -> None:
+    def handle_exception(self, type_: ExceptionType, opened: int, within_minutes: int) -> None:
         """Let a dispatcher acknowledge an exception and close it later, in most cases."""
-        seen = opened + self.dice.randrange(4, 50) * MINUTE
-        closed = seen + self.dice.randrange(20, within_hours * 60) * MINUTE
+        seen = opened + self.dice.randrange(4, 30) * MINUTE
+        closed = seen + self.dice.randrange(10, within_minutes) * MINUTE
         self.at(seen, partial(self.story.acknowledge, type_, seen))
-        if not self.dice.hit(0.02):
+        if not self.dice.hit(0.002):
             by = self.cast.dispatcher if self.dice.hit(0.8) else self.cast.supervisor
             self.at(closed, partial(self.story.resolve, {type_}, closed, by, "handled_elsewhere"))
 

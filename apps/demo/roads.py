@@ -18,6 +18,7 @@ from apps.riders.rules.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER, S
 # Lateness of a plan above which the dispatcher looks for another driver, and above which no driver is possible.
 TOLERATED: Final = (5 * MINUTE, 35 * MINUTE)
 TOLERATED_WILL_CALL: Final = (25 * MINUTE, 50 * MINUTE)
+SLACK: Final = 9 * MINUTE  # that planners leave between two runs, for traffic and riders who take longer
 WITHOUT_VEHICLE: Final = frozenset({"unf_given_back", "unf_no_driver", "cancel_advance", "cancel_same_day"})
 
 
@@ -117,7 +118,7 @@ def _fits(leg: DemoLeg, duty: DemoDuty) -> bool:
 
 
 def _best(plan: RoutePlan, run: Run) -> list[DemoDuty]:
-    """Return the up to three best duties: least lateness, then empty driving, then the plainest sufficient vehicle."""
+    """Return the up to twelve best duties: least lateness, then empty driving, then the plainest sufficient vehicle."""
     first = run.legs[0]
     due = run.starts
     spaces = sum_of(run.legs)
@@ -129,7 +130,7 @@ def _best(plan: RoutePlan, run: Run) -> list[DemoDuty]:
             continue
         if not all(able(plan, leg, duty) for leg in run.legs) or not _holds(duty, spaces):
             continue
-        arrives_at = duty.free_at + drive_seconds(duty.at, first.origin.spot, due)
+        arrives_at = duty.free_at + SLACK + drive_seconds(duty.at, first.origin.spot, due)
         late = max(0, arrives_at - due)
         if late > limits[1] or max(arrives_at, due) + length > duty.ends:
             continue
@@ -137,7 +138,7 @@ def _best(plan: RoutePlan, run: Run) -> list[DemoDuty]:
         waste = 1500 if crew else 240 if duty.van.lift_lb and not spaces.wheelchair else 0
         cost = late * 8 + (arrives_at - duty.free_at) + waste + duty.rides * 20
         ranked.append((late > limits[0], cost, duty.id, duty))
-    return [duty for _, _, _, duty in sorted(ranked)[:3]]
+    return [duty for _, _, _, duty in sorted(ranked)[:12]]
 
 
 def _holds(duty: DemoDuty, spaces: Spaces) -> bool:

@@ -74,7 +74,7 @@ def _driven(plot: Plot, duty: DemoDuty) -> None:
     if leg.freeze or leg.fate != "completed" or not plot.dice.hit(0.02):
         plot.at(leg.departed + lag, partial(story.depart, leg.departed + lag, leg.departed))
     else:
-        plot.handle_exception(_X.MILESTONE_GAP, leg.arrived + lag, 9)
+        plot.handle_exception(_X.MILESTONE_GAP, leg.arrived + lag, 120)
     if leg.fate == "cancel_en_route":
         plot.at(leg.left_without_rider + lag, partial(plot.cancel, leg.left_without_rider + lag))
         return
@@ -85,7 +85,7 @@ def _driven(plot: Plot, duty: DemoDuty) -> None:
     elsewhere = 400 if story.source == "driver_app" and not leg.freeze and plot.dice.hit(0.006) else 0
     plot.at(arrived, partial(story.arrive, arrived, leg.arrived, in_time=plot.in_time, offset_meters=elsewhere))
     if elsewhere:
-        plot.handle_exception(_X.ADDRESS_PROBLEM, arrived, 9)
+        plot.handle_exception(_X.ADDRESS_PROBLEM, arrived, 120)
     if leg.fate == "no_show":
         _no_show(plot, lag)
     elif leg.fate == "cancel_door":
@@ -130,8 +130,8 @@ def _request_documentation(plot: Plot, done: int) -> None:
     story = plot.story
     opened = done + DAY
     plot.at(opened, partial(story.open, _X.MISSING_DOCUMENTATION, opened, "clock", due=opened + 3 * DAY))
-    if plot.dice.hit(0.75):
-        added_at = opened + plot.dice.randrange(5, 70) * HOUR
+    if plot.dice.hit(0.98):
+        added_at = opened + plot.dice.randrange(1, 14) * HOUR
         plot.at(added_at, partial(story.add_documentation, added_at))
 
 
@@ -150,7 +150,7 @@ def _no_show(plot: Plot, lag: int) -> None:
     code = plot.dice.choices(*zip(*reasons, strict=True))[0]
     plot.at(left_at, partial(plot.end, left_at, _S.NO_SHOW, ReasonList.NO_SHOW, code, story.reporter))
     plot.at(left_at, partial(story.open, _X.RIDER_NO_SHOW, left_at, "T21", by=story.reporter))
-    plot.handle_exception(_X.RIDER_NO_SHOW, left_at, 26)
+    plot.handle_exception(_X.RIDER_NO_SHOW, left_at, 60)
 
 
 def _cancelled(plot: Plot) -> None:

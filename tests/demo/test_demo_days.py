@@ -38,8 +38,8 @@ def test_demo_has_the_cast_it_promises() -> None:
     assert kinds["clinic"] >= 5
     assert set(Facility.objects.values_list("timezone", flat=True)) == {"America/Chicago"}
     assert TransportProvider.objects.count() == 2
-    assert Driver.objects.count() == 40
-    assert Vehicle.objects.count() == 36
+    assert Driver.objects.count() == 58
+    assert Vehicle.objects.count() == 54
     assert Rider.objects.count() == 400
     assert AccommodationProfile.objects.filter(current=True).count() == 400
 
