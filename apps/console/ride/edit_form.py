@@ -187,6 +187,8 @@ class EditForm(TimesFields):
             },
         }
         fields = PlaceFields(self, place, current=current, offered=offered, opens_doors=opens_doors)
+        code_labels = {"pickup": _("Door code at the pickup"), "dropoff": _("Door code at the destination")}
+        self.fields[f"{place.prefix}access_code"].label = code_labels[place.wire]
         if facility is not None:
             entrances = list(Entrance.objects.filter(facility=facility).order_by("name", "pk"))
             if entrances:
@@ -357,9 +359,9 @@ class EditForm(TimesFields):
         return [self[name] for name in ("driver_notes", "facility_notes", "dispatcher_notes") if name in self.fields]
 
     @property
-    def payment_fields(self) -> list[forms.BoundField]:
-        names = ("payer", "authorization_number", "contact_name", "contact_phone")
-        return [self[name] for name in names if name in self.fields]
+    def payment_pairs(self) -> list[list[forms.BoundField]]:
+        pairs = (("payer", "authorization_number"), ("contact_name", "contact_phone"))
+        return [[self[name] for name in pair] for pair in pairs if pair[0] in self.fields]
 
     @property
     def place_parts(self) -> list[tuple[PlaceFields, forms.BoundField | None]]:
