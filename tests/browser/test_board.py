@@ -405,3 +405,50 @@ def test_r1_ride_has_its_own_url_and_back_restores_the_board(page: Page, day: Se
 
     assert was[0] == [700, 400]
     assert was[1][1] > 0
+
+
+def test_ten_cards_fit_and_content_is_few_tabs_away(page: Page) -> None:
+    fully_shown = """() => [...document.querySelectorAll("#queue .ride-card")]
+      .filter((card) => card.getBoundingClientRect().bottom <= innerHeight).length"""
+    assert page.evaluate(fully_shown) >= 10
+
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+
+    assert page.evaluate("() => document.getElementById('main').contains(document.activeElement)")
+
+
+def test_groups_of_the_navigation_open_beside_it(page: Page) -> None:
+    page.locator(".rail-group summary", has_text="Fleet").focus()
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("link", name="Shift plan")).to_be_visible()
+    assert faults(page) == []
+    page.get_by_role("link", name="Shift plan").focus()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Shift plan")).to_be_hidden()
+    assert page.evaluate("() => document.activeElement.textContent").strip().startswith("Fleet")
+
+
+def test_late_ride_stays_in_view_beside_the_driver(page: Page, day: SeededDay) -> None:
+    """The minutes of a late ride stay at the left edge, and no focused bar covers the name of a driver."""
+    driver_row = page.locator(".driver-row").nth(3)
+    page.evaluate(
+        """(id) => {
+          const bar = document.querySelector(`#${id} .bar`);
+          bar.classList.remove(...[...bar.classList].filter((name) => /^w\\d+$/.test(name)));
+          bar.classList.add("late", "w600");
+          bar.innerHTML = "<b>+22 Canarywell</b>";
+          document.getElementById("timeline").scrollLeft = bar.offsetLeft + 300;
+        }""",
+        str(driver_row.get_attribute("id")),
+    )
+    minutes, name = driver_row.locator(".bar b").first.bounding_box(), driver_row.locator(".who").bounding_box()
+    assert minutes is not None
+    assert name is not None
+    assert abs(minutes["x"] - (name["x"] + name["width"])) < 20
+
+    driver_row.locator(".bar").first.focus()
+    above = "([x, y]) => Boolean(document.elementFromPoint(x, y).closest('.who'))"
+    assert page.evaluate(above, [name["x"] + name["width"] - 6, name["y"] + 10])
