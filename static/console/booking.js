@@ -69,6 +69,12 @@ form.addEventListener("keydown", (event) => {
 form.addEventListener("submit", () => asked?.abort());
 if (form.dataset.looks !== undefined) look(); // a draft that is taken up: its time may mean another one by now
 
+// A time that is there is replaced by what is typed first.
+const { clock: time } = form.elements;
+const replace = () => time.value === time.defaultValue && time.select();
+if (document.activeElement === time) replace();
+else time.addEventListener("focus", replace, { once: true });
+
 const early = sessionStorage.getItem(TYPED);
 sessionStorage.removeItem(TYPED);
 if (early) {

@@ -64,18 +64,34 @@ def test_pages_of_a_rider_are_sound(inspector_of: InspectorOf) -> None:
     assert found == [], "\n".join(found)
 
 
-def test_caller_is_found_and_next_ride_opened_by_keyboard(inspector_of: InspectorOf) -> None:
+def test_caller_is_found_and_next_ride_moved_by_keyboard(inspector_of: InspectorOf) -> None:
     ride = _ride()
     inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
-
     with inspector.context() as context:
-        page = context.new_page()
+        page, keys = context.new_page(), 0
+
+        def press(*names: str) -> None:
+            nonlocal keys
+            for name in names:
+                keys += 1
+                page.keyboard.press(name)
+
         page.goto(f"{inspector.url}/console/home/")
-        page.keyboard.press("Control+k")
-        page.keyboard.type("kettl")
+        press("Control+k", *"ket")
         expect(page.locator("#palette [role=option][aria-selected=true]")).to_contain_text("Kettleworth, Ernest")
-        page.keyboard.press("Enter")
+        press("Enter")
         page.wait_for_url(f"**/console/riders/{ride.rider_id}/")
+        expect(page.locator(".next-link")).to_be_focused()
+        press("Tab", "Enter")
+        page.wait_for_url(f"**/console/rides/{ride.pk}/edit/")
+        clock = page.locator("[name=clock]")
+        expect(clock).to_be_focused()
+        press(*"2359")
+        expect(clock).to_have_value("2359")
+        keys += 1  # Enter saves, see test_edit_ride.py
+        assert keys <= 12
+
+        page.goto(f"{inspector.url}/console/riders/{ride.rider_id}/")
         expect(page.locator(".next-link")).to_be_focused()
         page.keyboard.press("Enter")
         page.wait_for_url(f"**/console/rides/{ride.pk}/")

@@ -25,6 +25,7 @@ from apps.rides.labels import driver_name
 from apps.rides.models import Ride
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.disclosure import stop as disclosed_stop
+from apps.rides.rules.ride_actions import RideAction, allowed_actions
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 
@@ -231,6 +232,7 @@ def ride_rows(rides: Sequence[Ride], by: Principal) -> list[dict[str, Any]]:
             "to": ride_labels.place_name(disclosed_stop(ride.dropoff, to)),
             "badges": ride_labels.status_of(ride),
             "driver": driver_name(ride.driver, by) if ride.driver else "",
+            "may_edit": RideAction.EDIT in allowed_actions(ride, by),
             "promised": ride_labels.clock(ride.promised_pickup_by, ride.timezone) if ride.promised_pickup_by else "",
         }
         for ride in rides
