@@ -16,6 +16,7 @@ from apps.demo.fleet import DemoDuty, Fleet
 from apps.demo.legs import DemoLeg
 from apps.rides.models import Assignment
 from apps.rides.rules.exception_types import (
+    ACTIONABLE_FOR,
     DEFAULT_SEVERITY,
     PERSON_ONLY,
     SEVERITY_RANK,
@@ -320,6 +321,8 @@ class RideStory:
 
     def close(self) -> None:
         """Append the finished row of the ride, with its exception counters."""
+        if self.status not in OPEN:
+            self._expire_exceptions()
         severities = [ExceptionSeverity(row["severity"]) for row in self.open_exceptions.values()]
         worst = max(severities, key=SEVERITY_RANK.__getitem__).value if severities else ""
         self.row |= {"status": self.status.value, "version": self.version, "updated_at": self.recorded_at,
@@ -327,10 +330,18 @@ class RideStory:
                      "next_check_at": self._next_check_at()}  # fmt: skip
         self.tables.rides.append(self.row)
 
+    def _expire_exceptions(self) -> None:
+        """Resolve the exceptions of an ended ride that no person could change any more; as `expires_at` does."""
+        passed = max(self.row["window_ends_at"], self.row["status_changed_at"])
+        for type_ in [type_ for type_ in ACTIONABLE_FOR if type_ in self.open_exceptions]:
+            expires = max(passed + int(ACTIONABLE_FOR[type_].total_seconds()), self.recorded_at)
+            if expires <= self.cast.now:
+                self.resolve({type_}, expires, "system", "expired")
+
     def _next_check_at(self) -> int | None:
-        """Return now for rides that the exception monitor has to check (open, or lacking documentation); else None."""
+        """Return now for rides that the exception monitor has to check: open, with exceptions or missing documents."""
         owes_documentation = self.status == RideStatus.COMPLETED and self.row.get("missing_documents")
-        return self.cast.now if self.status in OPEN or owes_documentation else None
+        return self.cast.now if self.status in OPEN or self.open_exceptions or owes_documentation else None
 
     def _move(
         self, target: RideStatus, event: str, at: int, by: str, *, occurred: int = 0,

@@ -46,6 +46,7 @@ CODES: Final[Mapping[str, Text]] = {
     ResolutionCode.UNFULFILLED: gettext_lazy("Ride not driven"),
     ResolutionCode.FALSE_ALARM: gettext_lazy("False alarm"),
     ResolutionCode.HANDLED_ELSEWHERE: gettext_lazy("Handled elsewhere"),
+    ResolutionCode.EXPIRED: gettext_lazy("No longer actionable"),
     ResolutionCode.OTHER: gettext_lazy("Other"),
 }
 MOMENTS: Final[Mapping[str, Text]] = {

@@ -11,6 +11,7 @@ from apps.rides.rules.exception_rules import (
     Facts,
     Terms,
     evaluate,
+    expires_at,
     first_check_at,
     settles,
 )
@@ -341,3 +342,38 @@ def test_cleared_findings_are_resolved_except_persistent_types() -> None:
     assert not settles(X.MILESTONE_GAP, "completed")
     assert not settles(X.DISCHARGE_SLIPPED, "scheduled")
     assert not settles(X.ACCIDENT, "assigned")
+
+
+@pytest.mark.parametrize(
+    ("facts", "expires"),
+    [
+        (ride(), NOON + 15 * MINUTE + 4 * HOUR),
+        (ride(appointment_at=NOON + HOUR), NOON + 5 * HOUR),
+        (ride("completed", status_changed_at=NOON + 2 * HOUR), NOON + 6 * HOUR),
+        (ride("cancelled"), NOON + 15 * MINUTE + 4 * HOUR),  # before its pickup: the rider may still need it
+        (will_call(), EXPIRES + 4 * HOUR),
+    ],
+)
+def test_exception_expires_after_the_last_promise_or_the_end(facts: Facts, expires: dt.datetime) -> None:
+    assert expires_at(X.LATE_PICKUP, facts) == expires
+
+
+def test_late_ride_is_reported_until_nobody_waits_any_more() -> None:
+    assert at_boundary(ride("assigned"), "late_pickup", NOON + 15 * MINUTE + 4 * HOUR, past=False) == (
+        (CRITICAL, 2),
+        None,
+    )
+
+
+def test_types_that_wait_for_a_person_do_not_expire() -> None:
+    waiting = {X.VEHICLE_BREAKDOWN, X.ACCIDENT, X.SAFETY_INCIDENT, X.MEDICAL_EMERGENCY, X.MISSING_DOCUMENTATION}
+    of_orders = {
+        type_
+        for type_ in X
+        if type_.startswith(("standing_", "hold_", "holiday_", "authorization_", "rider_hospitalized"))
+    }
+    ended = ride("completed")
+
+    assert {type_ for type_ in X if expires_at(type_, ended) is None} == waiting | of_orders
+    assert expires_at(X.MILESTONE_GAP, ride("en_route")) is None  # so that somebody ends the ride
+    assert expires_at(X.MILESTONE_GAP, ended) == NOON + 15 * MINUTE + 24 * HOUR

@@ -11,6 +11,7 @@ from apps.rides.rules.exception_rules import (
     Facts,
     Terms,
     evaluate,
+    expires_at,
     first_check_at,
     first_check_of_new,
 )
@@ -107,12 +108,16 @@ def test_first_look_comes_before_anything_stands(data: st.DataObject, facts: Fac
 
 
 @given(st.data(), rides(), moments)
-def test_time_alone_makes_nothing_better(data: st.DataObject, facts: Facts, at: dt.datetime) -> None:
-    by = data.draw(agreed(facts.pickup_at))
-    now, later = (evaluate(facts, by, at + hours * HOUR).findings for hours in (0, data.draw(st.integers(1, 48))))
+def test_time_alone_makes_nothing_better_until_it_expires(data: st.DataObject, facts: Facts, at: dt.datetime) -> None:
+    by, later = data.draw(agreed(facts.pickup_at)), at + data.draw(st.integers(1, 48)) * HOUR
+    after = evaluate(facts, by, later).findings
 
-    for type_, finding in now.items():
-        assert SEVERITY_RANK[later[type_].severity] >= SEVERITY_RANK[finding.severity]
+    for type_, finding in evaluate(facts, by, at).findings.items():
+        expires = expires_at(type_, facts)
+        if expires is not None and expires <= later:
+            assert type_ not in after
+        else:
+            assert SEVERITY_RANK[after[type_].severity] >= SEVERITY_RANK[finding.severity]
 
 
 @pytest.mark.parametrize("priority", ["routine", "time_critical", "life_sustaining"])

@@ -8,7 +8,7 @@ from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.riders.models import Rider
 from apps.rides.models import Ride, RideException
-from apps.rides.rules.exception_types import ResolutionCode
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking, editing, exceptions
 from apps.rides.services import status_report as reporting
@@ -16,7 +16,7 @@ from lib.access import Principal
 from tests import factories
 from tests.rides.drafts import draft
 from tests.rides.looks import HOUR, MINUTE, NOW, PICKUP, SECOND, WINDOW_END, fresh, released, standing, tick
-from tests.rides.rides_in import ride_in
+from tests.rides.rides_in import DROPPED_OFF, ride_in
 from tests.rides.status_calls import report_to
 from tests.rides.traces import events_of, everything, exceptions_of
 
@@ -197,3 +197,33 @@ def test_slipped_discharge_stays_so_until_the_patient_is_ready(dispatcher: Princ
     tick(NOW + HOUR + MINUTE)
 
     assert standing(ride) == {"discharge_slipped": "info"}
+
+
+def test_no_show_expires_two_hours_after_the_ride_and_an_accident_stays(dispatcher: Principal) -> None:
+    ride = ride_in(RideStatus.NO_SHOW)
+    for type_ in (ExceptionType.RIDER_NO_SHOW, ExceptionType.ACCIDENT):
+        exceptions.open_exception(ride, type_, by=dispatcher, at=PICKUP + HOUR, detected_by="T21")
+    expires = DROPPED_OFF + 2 * HOUR
+
+    tick(expires - SECOND)
+    assert (set(standing(ride)), fresh(ride).next_check_at) == ({"rider_no_show", "accident"}, expires)
+    before = fresh(ride).version
+    tick(expires)
+
+    row, exception = fresh(ride), RideException.objects.get(type="rider_no_show")
+    assert (exception.status, exception.resolution_code, exception.resolved_by) == ("resolved", "expired", "system")
+    assert (exception.resolved_at, exception.closed_by_hand) == (expires, False)
+    assert standing(ride) == {"accident": "critical"}
+    assert (row.open_exception_count, row.version, row.next_check_at) == (1, before + 1, None)
+    assert Event.objects.filter(subject_id=ride.pk, type="ride.exception_resolved").count() == 1
+
+
+def test_expired_credential_lapse_is_resolved_and_not_raised(dispatcher: Principal) -> None:
+    ride = ride_in(RideStatus.ASSIGNED)
+    exceptions.open_exception(ride, ExceptionType.CREDENTIAL_LAPSE, by=dispatcher, at=NOW, detected_by="crew")
+
+    tick(WINDOW_END + 24 * HOUR)
+
+    exception = RideException.objects.get()
+    assert (exception.severity, exception.resolution_code) == ("warning", "expired")
+    assert (fresh(ride).open_exception_count, fresh(ride).max_exception_severity) == (0, "")

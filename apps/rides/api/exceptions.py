@@ -42,7 +42,8 @@ _FILTERS = {
 class RideExceptionOut(Out):
     """Something about a ride, or a standing order, that needs, or needed, attention: one of both ids is null.
 
-    `resolutionNote` takes the PHI level full.  `details` name no ride that is out of the caller's reach.
+    `resolutionNote` takes the PHI level full.  `details` name no ride that is out of the caller's reach.  The code
+    `expired` means that the ride passed so long ago that nobody can change anything about it.
     """
 
     ride_id = fields.Uuid(allow_null=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from apps.rides.rules.exception_types import SEVERITY_RANK, ExceptionSeverity, ExceptionType
+from apps.rides.rules.exception_types import ACTIONABLE_FOR, SEVERITY_RANK, ExceptionSeverity, ExceptionType
 from apps.rides.rules.lifecycle import OPEN, RideStatus
 from apps.rides.rules.timeliness import AWAITING_VEHICLE
 from apps.rides.rules.timing import MINUTES_WHEN_UNKNOWN
@@ -125,7 +125,10 @@ def evaluate(facts: Facts, terms: Terms, at: datetime) -> Outlook:
     findings: dict[ExceptionType, Finding] = {}
     ahead: list[datetime] = []
     for type_, rule in _RULES[facts.status]:
-        steps = rule(facts, terms)
+        expires = expires_at(type_, facts)
+        if expires is not None and expires <= at:
+            continue
+        steps = [step for step in rule(facts, terms) if expires is None or step.at < expires]
         future = [step.at for step in steps if step.at > at]
         passed = [(level, step) for level, step in enumerate(steps, 1) if step.at <= at]
         ahead += future
@@ -133,13 +136,26 @@ def evaluate(facts: Facts, terms: Terms, at: datetime) -> Outlook:
             level, worst = max(passed, key=lambda passed_step: SEVERITY_RANK[passed_step[1].severity])
             since = max(worst.at, facts.status_changed_at) if type_ in _BY_EPISODE else worst.at
             findings[type_] = Finding(worst.severity, level, since, min(future, default=None))
-    expires_at, offered_at = _unused_at(facts, terms), _offered_at(facts, terms)
+            ahead += [expires] if expires is not None else []
+    unused_at, offered_at = _unused_at(facts, terms), _offered_at(facts, terms)
     # Evaluate no later than `first_check_at`: the service levels may change between now and then.
-    ahead += [
-        moment for moment in (expires_at, offered_at, first_check_at(facts)) if moment is not None and moment > at
-    ]
+    ahead += [moment for moment in (unused_at, offered_at, first_check_at(facts)) if moment is not None and moment > at]
     offered = offered_at if offered_at is not None and offered_at <= at else None
-    return Outlook(findings, min(ahead, default=None), expires_at is not None and expires_at <= at, offered)
+    return Outlook(findings, min(ahead, default=None), unused_at is not None and unused_at <= at, offered)
+
+
+def expires_at(type_: ExceptionType, facts: Facts) -> datetime | None:
+    """Return when no person can change any more what an exception is about; None: not before somebody closes it.
+
+    Counted from the last promise of the ride, or from its end if that is later.
+    """
+    ended = facts.status not in OPEN
+    # A ride whose driver reports nothing keeps its missing milestone, so that somebody ends the ride.
+    if type_ not in ACTIONABLE_FOR or (type_ is _T.MILESTONE_GAP and not ended):
+        return None
+    promises = (facts.window_ends_at, facts.promised_pickup_by, facts.will_call_expires_at, _awaited_by(facts))
+    promised = max(moment for moment in promises if moment is not None)
+    return (max(promised, facts.status_changed_at) if ended else promised) + ACTIONABLE_FOR[type_]
 
 
 def first_check_at(facts: Facts) -> datetime | None:

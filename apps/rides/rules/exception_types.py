@@ -1,6 +1,7 @@
 """What can go wrong with a ride or a standing order, how bad it is, and what counts as settled."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final
 
 from lib.choices import TextChoices
@@ -67,6 +68,7 @@ class ResolutionCode(TextChoices):
     UNFULFILLED = "unfulfilled", _("Unfulfilled")
     FALSE_ALARM = "false_alarm", _("False Alarm")
     HANDLED_ELSEWHERE = "handled_elsewhere", _("Handled Elsewhere")
+    EXPIRED = "expired", _("Expired")
     OTHER = "other", _("Other")
 
 
@@ -95,7 +97,7 @@ _CRITICAL = {
 DEFAULT_SEVERITY: Final[Mapping[ExceptionType, ExceptionSeverity]] = {
     type_: _V.INFO if type_ in _INFO else _V.CRITICAL if type_ in _CRITICAL else _V.WARNING for type_ in ExceptionType
 }
-# Only a person closes these, whatever happens to the ride.
+# The end of the ride does not close these: a person does, or the clock when nothing can be changed any more.
 PERSON_ONLY: Final = frozenset(
     {
         _T.RIDER_NO_SHOW,
@@ -108,4 +110,38 @@ PERSON_ONLY: Final = frozenset(
         _T.DUPLICATE_RIDE,
     }
 )
+# For how long a person can still change what an exception of a ride is about, after the ride has ended and its promises
+# have passed; see `exception_rules.expires_at`.  Our policy: riders wait four hours at most, at a facility half a day.
+# Types that are absent wait for a person or a document: incidents need a report, a claim needs its documents, and
+# exceptions of standing orders depend on no ride.
+ACTIONABLE_FOR: Final[Mapping[ExceptionType, timedelta]] = {
+    type_: timedelta(hours=hours)
+    for hours, types in {
+        2: (_T.RIDER_NO_SHOW, _T.CREDENTIAL_LAPSE, _T.DUPLICATE_RIDE),
+        4: (
+            _T.UNCONFIRMED_REQUEST,
+            _T.UNASSIGNED_AT_RISK,
+            _T.ASSIGNMENT_DECLINED,
+            _T.DRIVER_RELEASED_LATE,
+            _T.LATE_PICKUP_PREDICTED,
+            _T.LATE_PICKUP,
+            _T.LATE_TO_APPOINTMENT,
+            _T.RIDER_NOT_READY,
+            _T.EXCESSIVE_WAIT,
+            _T.EXCESSIVE_RIDE_TIME,
+            _T.ACCOMMODATION_MISMATCH,
+            _T.RETURN_LEG_AT_RISK,
+            _T.RIDE_UNFULFILLED,
+        ),
+        12: (
+            _T.NO_DRIVER_AVAILABLE,
+            _T.WILL_CALL_OVERDUE,
+            _T.WILL_CALL_UNACTIVATED,
+            _T.RIDER_STRANDED_RISK,
+            _T.DISCHARGE_SLIPPED,
+        ),
+        24: (_T.MILESTONE_GAP, _T.ADDRESS_PROBLEM),
+    }.items()
+    for type_ in types
+}
 SEVERITY_RANK: Final[Mapping[ExceptionSeverity, int]] = {_V.INFO: 1, _V.WARNING: 2, _V.CRITICAL: 3}

@@ -25,6 +25,7 @@ from apps.rides.rules.exception_rules import (
     Finding,
     Terms,
     evaluate,
+    expires_at,
     on_ladder_since,
     settles,
 )
@@ -278,8 +279,9 @@ def _changes_of(
         else:
             outcome.changed.append(Change(present, to))
     for exception in unsettled.values():
-        _resolve_exception(exception, outcome, outlook.findings, at)
-        _escalate_credential_lapse(exception, outcome, at)
+        if not _expire(exception, outcome, at):
+            _resolve_exception(exception, outcome, outlook.findings, at)
+            _escalate_credential_lapse(exception, outcome, at)
     steps += new_steps
     if outlook.offered_since is not None:
         follow_ups.offered[ride.id] = outlook.offered_since
@@ -301,6 +303,18 @@ def _steps(
     minutes = terms.ladder[1:4] if type_ is ExceptionType.UNASSIGNED_AT_RISK else terms.ladder[4:]
     first = present.level if present is not None else 0
     return [_Step(ride, type_, level, minutes[level - 1]) for level in range(first + 1, finding.level + 1)]
+
+
+def _expire(exception: MonitoredException, outcome: ExceptionChanges, at: datetime) -> bool:
+    """Resolve an exception about something that no person can change any more, or evaluate again at that time."""
+    expires = expires_at(ExceptionType(exception.type), outcome.ride.facts)
+    if expires is None:
+        return False
+    if expires <= at:
+        outcome.settled.append(Settlement(exception, ResolutionCode.EXPIRED))
+        return True
+    outcome.next_check_at = min(expires, outcome.next_check_at or expires)
+    return False
 
 
 def _resolve_exception(
