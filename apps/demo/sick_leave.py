@@ -1,6 +1,9 @@
 """A driver who goes home sick: the shift ends, and the rides wait for other drivers."""
 
 import datetime as dt
+import logging
+
+from django.db import transaction
 
 from apps.demo.behavior import sick_at
 from apps.demo.desk import Dispatch
@@ -12,10 +15,16 @@ from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import assignment
 from lib.access import Principal
+from lib.errors import DomainError
+
+log = logging.getLogger(__name__)
 
 
 def report(dispatch: Dispatch, seed: int, start: dt.datetime, end: dt.datetime, *, by: Principal) -> None:
-    """End the shifts of drivers who become sick in a period, and unassign their rides."""
+    """End the shifts of drivers who become sick in a period, and unassign their rides.
+
+    A driver whose shift or ride cannot be changed stays; the others go home.
+    """
     for driver_id, planned in dispatch.shifts.items():
         for shift in planned:
             begins = second_of(shift.starts_at)
@@ -23,7 +32,11 @@ def report(dispatch: Dispatch, seed: int, start: dt.datetime, end: dt.datetime, 
             if after is None or not start <= moment_of(begins + after) < end:
                 continue
             if begins + after + 30 * MINUTE < second_of(shift.ends_at) and not _is_busy(shift):
-                _send_home(shift, moment_of(begins + after), by=by)
+                try:
+                    with transaction.atomic():
+                        _send_home(shift, moment_of(begins + after), by=by)
+                except DomainError as error:
+                    log.info("sick leave of the demo refused", extra={"code": error.code.value})
 
 
 def _is_busy(shift: Shift) -> bool:

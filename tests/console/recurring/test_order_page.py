@@ -129,7 +129,7 @@ def test_what_happened_to_rides_is_said_by_leg(order: StandingOrder) -> None:
 
     assert cell(response, 23) == "Monday 23 November, 2 rides, under way and no-show"
     page = text_of(response)
-    assert "There Mon 23 Nov 10:00 10:30 under way The ride there Back Mon 23 Nov 15:00" in page
+    assert "There Mon 23 Nov 09:55 10:30 under way The ride there Back Mon 23 Nov 15:00" in page
     assert "no-show The ride back" in page
     assert f"/console/rides/{there.pk}/" in response.content.decode()
     assert "Skip this day" not in page
