@@ -168,7 +168,8 @@ def test_correction_is_refused_late_or_without_a_word(late: dt.timedelta, note: 
 @pytest.mark.parametrize("ended", [RideStatus.CANCELLED, RideStatus.COMPLETED], ids=str)
 def test_correction_asks_about_the_ride_the_driver_has_by_now(ended: RideStatus, supervisor: Principal) -> None:
     ride = ride_in(ended)
-    other = factories.RideFactory.create(pickup_at=ride.pickup_at + dt.timedelta(minutes=5))
+    far_away = factories.stop(lat=42.6, lng=-87.6)
+    other = factories.RideFactory.create(pickup_at=ride.pickup_at + dt.timedelta(minutes=5), pickup=far_away)
     assert ride.driver is not None
     factories.put_driver_on(other, driver=ride.driver)
     before, target = traces(ride), RideStatus(ride.status_before_end)
