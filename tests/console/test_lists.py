@@ -119,7 +119,7 @@ def test_lists_that_are_not_theirs_or_nowhere_keep_nothing() -> None:
          "status=held&type=ride.%2A"),
         (UserRole.ADMIN, "webhook_deliveries", DELIVERIES, "since=2026-11-01&ride=Abernathy&sort=created&rows=100",
          "since=2026-11-01&sort=created&rows=100"),
-        (UserRole.DISPATCHER, "exceptions", DESK, "severity=critical&owner=x&rows=7&sort=-severity",
+        (UserRole.DISPATCHER, "exceptions", DESK, "severity=critical&owner=x&rows=7&sort=harm",
          "severity=critical"),
         (UserRole.DISPATCHER, "exceptions_history", f"{DESK}history/", "closed=hand&facility=x&sort=opened",
          "closed=hand&sort=opened"),

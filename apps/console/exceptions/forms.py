@@ -25,7 +25,7 @@ _SEVERITIES: Final = [_ANY, *((value, badge.text) for value, badge in ride_label
 CODES: Final = list(labels.CODES.items())
 QUEUE: Final = Listing(
     "exceptions",
-    sorts={"-severity": _("Severity"), "-age": _("Open for"), "due": _("Due")},
+    sorts={"harm": _("Act by"), "-severity": _("Severity"), "-age": _("Open for")},
     sizes=SIZES,
     size=SIZES[1],
 )

@@ -39,7 +39,7 @@ CONFLICT = 409
 @require_safe
 @require_scope(Scope.EXCEPTIONS_READ)
 def queue(request: HttpRequest) -> HttpResponse:
-    """Show open exceptions, most severe first.  The number of queries is independent of the rows."""
+    """Show open exceptions, the next harm first.  The number of queries is independent of the rows."""
     by = principal_of(request)
     filters = queue_filters(by)
     list_context = listing(request, filters)
@@ -164,6 +164,7 @@ def page(
 def exception_row_context(exception_row: RideException, by: Principal, now: datetime) -> dict[str, Any]:
     """Return the context of a row of the queue; `exception_row` has its records loaded."""
     ride = exception_row.ride
+    harm_at: datetime | None = getattr(exception_row, "harm_at", None)  # an annotation of the query
     return {
         "row": exception_row,
         "severity": ride_labels.SEVERITIES[exception_row.severity],
@@ -174,7 +175,8 @@ def exception_row_context(exception_row: RideException, by: Principal, now: date
         "place": exception_row.facility.name if exception_row.facility else "",
         "rider": rider_labels.rider_name(exception_row.rider, by),
         "is_snoozed": exception_row.snoozed_until is not None and exception_row.snoozed_until > now,
-        "is_overdue": exception_row.due_at is not None and exception_row.due_at <= now,
+        "harm_at": harm_at,
+        "is_overdue": harm_at is not None and harm_at <= now,
     }
 
 

@@ -118,7 +118,7 @@ class RideException(models.Model):
         ]
         indexes = [
             models.Index(fields=["opened_at", "id"], name="exception_list"),
-            # The desk's queue.
+            # Finds the rows of the desk's queue.
             models.Index(
                 fields=["severity", "opened_at"],
                 name="exception_queue",

@@ -1,4 +1,4 @@
-"""The exception queue: unsettled exceptions by severity, and the history of closed ones."""
+"""The exception queue: unsettled exceptions, the next harm first, and the history of closed ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,11 +6,19 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Case, IntegerField, Q, Value, When
+from django.db.models import Case, DateTimeField, F, IntegerField, Q, Value, When
+from django.db.models.functions import Coalesce, Least
 
 from apps.rides.models import RideException
 from apps.rides.models.exception import RideExceptionQuerySet
-from apps.rides.rules.exception_types import SEVERITY_RANK, ExceptionSeverity
+from apps.rides.rules.exception_types import (
+    HARMLESS,
+    INCIDENTS,
+    SEVERITY_RANK,
+    ExceptionSeverity,
+    ExceptionStatus,
+    ExceptionType,
+)
 from lib.access import Principal
 from lib.pagination import Key, KeyPage, Order, both_ways, page_by_keys
 
@@ -20,12 +28,27 @@ _RANK: Final = {severity.value: -rank for severity, rank in SEVERITY_RANK.items(
 _BY_RANK: Final = Case(
     *(When(severity=severity, then=Value(rank)) for severity, rank in _RANK.items()), output_field=IntegerField()
 )
+# The instant from which a rider suffers: an incident that nobody has acknowledged, the time of a decision, or the first
+# promise of the ride.  Null for work that can wait.  Computed when it is read, because rides are rescheduled.
+_HARM_AT: Final = Case(
+    When(type__in=sorted(INCIDENTS), status=ExceptionStatus.OPEN, then=F("opened_at")),
+    When(type__in=sorted(INCIDENTS | HARMLESS), then=Value(None)),
+    When(
+        Q(ride__isnull=True) | Q(type__in=[ExceptionType.RETURN_LEG_AT_RISK, ExceptionType.WILL_CALL_UNACTIVATED]),
+        then=F("due_at"),
+    ),
+    When(type=ExceptionType.LATE_TO_APPOINTMENT, then=Coalesce("ride__appointment_at", "ride__window_ends_at")),
+    default=Least(Coalesce("ride__promised_pickup_by", "ride__window_ends_at"), "ride__appointment_at"),
+    output_field=DateTimeField(),
+)
 _NAMED: Final = ("ride", "facility", "rider", "owner")
-# "-severity": highest first, then oldest; "-age": oldest first.
+# The index `exception_queue` finds the unsettled rows for the desk's queue (`/exceptions/`); they are few, because they
+# expire, and are sorted in memory.  "harm": the next harm first; without any, the most severe, then the newest.
+# "-severity": highest first, then the next harm; "-age": oldest first.
 ORDERS: Final[Mapping[str, Order]] = {
-    **both_ways("severity", Key("rank", down=True, kind=int), Key("opened_at", down=True)),
+    **both_ways("harm", Key("harm_at", nullable=True), Key("rank", kind=int), Key("opened_at", down=True)),
+    **both_ways("severity", Key("rank", down=True, kind=int), Key("harm_at", down=True, nullable=True)),
     **both_ways("age", Key("opened_at", down=True)),
-    **both_ways("due", Key("due_at", nullable=True), Key("opened_at")),
 }
 PAST_ORDERS: Final[Mapping[str, Order]] = {
     **both_ways("closed", Key("resolved_at")),
@@ -55,7 +78,7 @@ def queue(
     *,
     by: Principal,
     at: datetime,
-    sort: str = "-severity",
+    sort: str = "harm",
     after: str = "",
     size: int = SIZES[1],
 ) -> KeyPage[RideException]:
@@ -68,8 +91,7 @@ def queue(
     is_snoozed = Q(snoozed_until__gt=at)
     if filters.snoozed != "all":
         rows = rows.filter(is_snoozed) if filters.snoozed == "only" else rows.exclude(is_snoozed)
-    ranked = rows.annotate(rank=_BY_RANK).select_related(*_NAMED)
-    return page_by_keys(ranked, ORDERS[sort], after, size=size)
+    return page_by_keys(_with_records(rows.annotate(rank=_BY_RANK)), ORDERS[sort], after, size=size)
 
 
 def history(
@@ -81,17 +103,22 @@ def history(
         rows = rows.filter(resolution_code=filters.code)
     if filters.closed:
         rows = rows.filter(closed_by_hand=filters.closed == "hand")
-    return page_by_keys(rows.select_related(*_NAMED), PAST_ORDERS[sort], after, size=size)
+    return page_by_keys(_with_records(rows), PAST_ORDERS[sort], after, size=size)
 
 
 def by_id(exception_id: UUID, *, by: Principal) -> RideException | None:
     """Read an exception with its records, or None.  One query."""
-    return RideException.objects.visible_to(by).select_related(*_NAMED).filter(pk=exception_id).first()
+    return _with_records(RideException.objects.visible_to(by)).filter(pk=exception_id).first()
 
 
 def open_critical(*, by: Principal) -> RideExceptionQuerySet:
     """Unsettled critical exceptions, which the navigation counts."""
     return RideException.objects.visible_to(by).unsettled().filter(severity=ExceptionSeverity.CRITICAL)
+
+
+def _with_records(rows: RideExceptionQuerySet) -> RideExceptionQuerySet:
+    """Add the records that the desk names, and `harm_at`."""
+    return rows.annotate(harm_at=_HARM_AT).select_related(*_NAMED)
 
 
 def _filtered(rows: RideExceptionQuerySet, filters: ExceptionFilter) -> RideExceptionQuerySet:

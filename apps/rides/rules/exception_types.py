@@ -110,6 +110,18 @@ PERSON_ONLY: Final = frozenset(
         _T.DUPLICATE_RIDE,
     }
 )
+INCIDENTS: Final = frozenset({_T.VEHICLE_BREAKDOWN, _T.ACCIDENT, _T.SAFETY_INCIDENT, _T.MEDICAL_EMERGENCY})
+# Work for the desk, while no rider waits and no promise is in danger.
+HARMLESS: Final = frozenset(
+    {
+        _T.RIDER_NO_SHOW,
+        _T.ADDRESS_PROBLEM,
+        _T.EXCESSIVE_WAIT,
+        _T.MILESTONE_GAP,
+        _T.MISSING_DOCUMENTATION,
+        _T.DUPLICATE_RIDE,
+    }
+)
 # For how long a person can still change what an exception of a ride is about, after the ride has ended and its promises
 # have passed; see `exception_rules.expires_at`.  Our policy: riders wait four hours at most, at a facility half a day.
 # Types that are absent wait for a person or a document: incidents need a report, a claim needs its documents, and

@@ -52,17 +52,31 @@ def test_every_type_has_a_name_and_a_next_step() -> None:
     assert set(ADVICE) == set(ExceptionType)
 
 
-def test_queue_has_the_worst_first_and_then_the_oldest() -> None:
-    info = opened(ExceptionType.RIDER_NOT_READY, at=NOW - 90 * MINUTE)
-    young = opened(severity=ExceptionSeverity.CRITICAL, at=NOW - MINUTE)
-    warning = opened(at=NOW - 60 * MINUTE)
-    old = opened(severity=ExceptionSeverity.CRITICAL, at=NOW - 30 * MINUTE, due_at=NOW - MINUTE)
+def of_promise(minutes: int, **columns: Any) -> Ride:
+    """Return a ride whose pickup is promised this many minutes from now."""
+    return factories.RideFactory.create(promised_pickup_by=NOW + minutes * MINUTE, **columns)
+
+
+def test_queue_has_the_next_harm_first_and_work_that_can_wait_last() -> None:
+    old_gap = opened(ExceptionType.MILESTONE_GAP, at=NOW - 17 * 24 * 60 * MINUTE)
+    documents = opened(ExceptionType.MISSING_DOCUMENTATION, at=NOW - 60 * MINUTE)
+    in_an_hour = opened(ride=of_promise(60), severity=ExceptionSeverity.CRITICAL)
+    accident = opened(ExceptionType.ACCIDENT, at=NOW - 30 * MINUTE)
+    late = opened(ride=of_promise(-5))
+    chair = opened(ride=of_promise(40, pickup_at=NOW, appointment_at=NOW + 50 * MINUTE))
+    therapy = opened(
+        ExceptionType.LATE_TO_APPOINTMENT, ride=of_promise(10, pickup_at=NOW, appointment_at=NOW + 45 * MINUTE)
+    )
+    decision = opened(ExceptionType.RETURN_LEG_AT_RISK, ride=of_promise(300), due_at=NOW + 20 * MINUTE)
+    acknowledged = opened(ExceptionType.VEHICLE_BREAKDOWN, at=NOW - 90 * MINUTE)
+    exceptions.acknowledge(exception_id=acknowledged.pk, by=system(), at=NOW)
 
     response = visitor(UserRole.DISPATCHER).get(BASE)
 
-    assert _listed(response) == [old, young, warning, info]
+    harmed = [accident, late, decision, chair, therapy, in_an_hour]
+    assert _listed(response) == [*harmed, acknowledged, documents, old_gap]
     seen = text_of(response)
-    assert "2 Critical" in seen
+    assert "3 Critical" in seen
     assert "Late pickup Call the driver, then notify the pickup location; reassign if the vehicle is stuck" in seen
     assert "Fri 20 Nov, 14:00 CST" in seen
     assert "30 min ago" in seen
@@ -76,7 +90,7 @@ def test_closed_ones_and_those_put_aside_are_not_in_the_queue() -> None:
 
     assert _listed(desk.get(BASE)) == [stands]
     assert _listed(desk.get(f"{BASE}?snoozed=only")) == [aside]
-    assert _listed(desk.get(f"{BASE}?snoozed=all")) == [stands, aside]
+    assert _listed(desk.get(f"{BASE}?snoozed=all")) == [aside, stands]
     assert "snoozed until 09:15" in text_of(desk.get(f"{BASE}?snoozed=all"))
 
 
@@ -106,7 +120,7 @@ def test_pages_follow_each_other_without_gap_or_repetition() -> None:
     every = [
         opened(severity=severity, at=NOW - minutes * MINUTE)
         for severity in (ExceptionSeverity.CRITICAL, ExceptionSeverity.WARNING)
-        for minutes in range(60, 30, -1)
+        for minutes in range(30, 60)
     ]
     desk = visitor(UserRole.DISPATCHER)
 
@@ -232,16 +246,19 @@ def test_lists_take_as_many_queries_for_any_number_of_rows(
         desk.get(f"{BASE}history/")
 
 
-@pytest.mark.parametrize("sort", ["severity", "-severity", "age", "-age", "due", "-due"])
+@pytest.mark.parametrize("sort", ["severity", "-severity", "age", "-age", "harm", "-harm"])
 def test_queue_is_sorted_by_its_heads_and_paged_in_every_order(sort: str) -> None:
     every = [
         opened(
             type_,
             severity=severity,
             at=NOW - minutes * MINUTE,
-            due_at=NOW + minutes % 5 * MINUTE if minutes % 2 else None,
+            ride=of_promise(minutes % 5),
         )
-        for severity, type_ in ((ExceptionSeverity.CRITICAL, TYPES[0]), (ExceptionSeverity.INFO, TYPES[1]))
+        for severity, type_ in (
+            (ExceptionSeverity.CRITICAL, ExceptionType.LATE_PICKUP),
+            (ExceptionSeverity.INFO, ExceptionType.MISSING_DOCUMENTATION),
+        )
         for minutes in range(26)
     ]
     desk = visitor(UserRole.DISPATCHER)
@@ -252,15 +269,16 @@ def test_queue_is_sorted_by_its_heads_and_paged_in_every_order(sort: str) -> Non
     listed = _listed(first) + _listed(second)
     assert sorted(one.pk for one in listed) == sorted(one.pk for one in every)
     assert (len(_listed(first)), second.context["next"]) == (50, "")
+    harms = [row["harm_at"] for page in (first, second) for row in page.context["rows"]]
     values: dict[str, list[Any]] = {
         "severity": [one.severity == "critical" for one in listed],
         "age": [-one.opened_at.timestamp() for one in listed],
-        "due": [one.due_at for one in listed if one.due_at],
+        "harm": [harm_at for harm_at in harms if harm_at],
     }
     found = values[sort.removeprefix("-")]
     assert found == sorted(found, reverse=sort.startswith("-"))
-    assert [one.due_at is None for one in listed] == sorted(one.due_at is None for one in listed) or "due" not in sort
-    assert f'href="?sort={sort}&amp;rows=50&amp;after=' in first.content.decode() or sort == "-severity"
+    assert "harm" not in sort or [harm_at is None for harm_at in harms] == [False] * 26 + [True] * 26
+    assert f'href="?sort={sort}&amp;rows=50&amp;after=' in first.content.decode() or sort == "harm"
     assert "To the beginning" in text_of(second)
 
 
