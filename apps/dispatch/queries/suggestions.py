@@ -14,7 +14,7 @@ from apps.fleet.models import Activation, Driver, Shift, Vehicle
 from apps.rides.models import Ride
 from apps.rides.queries.assignment_facts import gather_of
 from apps.rides.queries.candidates import DELAYS_WITHIN, MOST_DRIVERS
-from apps.rides.queries.driver_timelines import drivers_on_duty
+from apps.rides.queries.driver_timelines import drivers_on_duty, earliest
 from apps.rides.queries.ride_needs import needs_of
 from apps.rides.rules.facts import RideNeeds, Span
 from apps.rides.rules.lifecycle import RideStatus
@@ -47,8 +47,8 @@ def preview(axis: Axis, *, ride_ids: Collection[UUID] | None = None, by: Princip
     drivers = _drivers(by)
     around = _around(needs, at)
     vehicles = _vehicles(drivers, around.slot.span)
-    facts = gather_of(around, drivers=drivers, vehicles=vehicles, at=at)
-    present = drivers_on_duty(drivers, at=at, until=around.slot.span.ends_at + DELAYS_WITHIN)
+    facts = gather_of(around, drivers=drivers, vehicles=vehicles, at=at, since=earliest(at))
+    present = drivers_on_duty(drivers, at=at, until=around.slot.span.ends_at + DELAYS_WITHIN, rides=facts.rides)
     plan = suggest(
         needs,
         [Available(facts.drivers[driver.pk], present[driver.pk], driver.default_vehicle_id) for driver in drivers],

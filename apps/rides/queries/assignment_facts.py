@@ -1,7 +1,7 @@
 """Reads the facts of eligibility checks, for one pairing or many drivers, in a fixed number of queries."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -47,28 +47,31 @@ SLOT_COLUMNS: Final = (
     "vehicle",
     "attendant_ids",
 )
+# What predictions of a driver's day read besides (`driver_timelines`).
+PREDICTION_COLUMNS: Final = ("eta_pickup_at", "priority")
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts of drivers and vehicles around one ride."""
+    """The facts of drivers and vehicles around one ride, and the rides of the drivers that they were read from."""
 
     drivers: Mapping[UUID, DriverFacts]
     vehicles: Mapping[UUID, VehicleFacts]
     units: Mapping[UUID, str]  # unit numbers, by vehicle
     vehicle_of: Mapping[UUID, UUID]  # by driver: of the shift at the pickup time, otherwise the default
+    rides: Sequence[tuple[Ride, RideSlot]]
 
 
-def gather(needs: RideNeeds, *, drivers: Collection[Driver], at: datetime) -> Facts:
+def gather(needs: RideNeeds, *, drivers: Collection[Driver], at: datetime, since: datetime | None = None) -> Facts:
     """Collect the facts of `drivers` around the ride, each with the vehicle of the shift, otherwise the default.
 
-    Seven queries, however many drivers.
+    Seven queries, however many drivers.  `since`: see `gather_of`.
     """
     mine = needs.slot.span
     defaults = [driver.default_vehicle_id for driver in drivers if driver.default_vehicle_id is not None]
     vehicle_of = _vehicle_of(mine, drivers, _shifts(mine, [driver.pk for driver in drivers], defaults))
     vehicles = Vehicle.objects.filter(pk__in=set(vehicle_of.values()))
-    return gather_of(needs, drivers=drivers, vehicles=list(vehicles), at=at, vehicle_of=vehicle_of)
+    return gather_of(needs, drivers=drivers, vehicles=list(vehicles), at=at, vehicle_of=vehicle_of, since=since)
 
 
 def gather_of(
@@ -78,10 +81,12 @@ def gather_of(
     vehicles: Collection[Vehicle],
     at: datetime,
     vehicle_of: Mapping[UUID, UUID] | None = None,
+    since: datetime | None = None,
 ) -> Facts:
     """Collect the facts of these drivers and vehicles around the ride.
 
-    Five queries, however many.  Reads without locks; who decides by the answer locks their rows first.
+    Five queries, however many.  Reads without locks; who decides by the answer locks their rows first.  `rides` of the
+    answer goes back to pickups at `since` if that is earlier than what the checks need.
     """
     driver_ids, vehicle_ids = [driver.pk for driver in drivers], [vehicle.pk for vehicle in vehicles]
     mine = needs.slot.span
@@ -99,9 +104,13 @@ def gather_of(
         configs_of[vehicle_id].append(Spaces(*spaces))
     credentials_of = active_credentials(driver_ids, vehicle_ids)
     slots_of: dict[UUID | None, list[RideSlot]] = defaultdict(list)
-    for slot in (slot_of(ride, at=at) for ride in _slots(needs, driver_ids, vehicle_ids)):
-        for resource_id in {slot.driver_id, slot.vehicle_id, *slot.attendant_ids}:
-            slots_of[resource_id].append(slot)
+    first = mine.starts_at - SLOTS_WITHIN
+    nearby = _rides(needs, driver_ids, vehicle_ids, min(first, since or first))
+    rides = [(ride, slot_of(ride, at=at)) for ride in nearby]
+    for ride, slot in rides:
+        if ride.pickup_at > first:
+            for resource_id in {slot.driver_id, slot.vehicle_id, *slot.attendant_ids}:
+                slots_of[resource_id].append(slot)
     return Facts(
         drivers={
             driver.pk: DriverFacts(
@@ -139,6 +148,7 @@ def gather_of(
         },
         units={vehicle.pk: vehicle.unit_number for vehicle in vehicles},
         vehicle_of=vehicle_of or {},
+        rides=rides,
     )
 
 
@@ -155,17 +165,17 @@ def _shifts(mine: Span, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> list
     return [ShiftFact(driver_id, vehicle_id, Span(*span)) for driver_id, vehicle_id, *span in columns]
 
 
-def _slots(needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> QuerySet[Ride]:
+def _rides(needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID], since: datetime) -> QuerySet[Ride]:
     """Select other rides near this one, assigned or under way, with any of these drivers or vehicles."""
     mine = needs.slot.span
     shared = Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids) | Q(attendant_ids__overlap=driver_ids)
     near = Ride.objects.filter(
         shared,
         status__in=sorted(WITH_DRIVER),
-        pickup_at__gt=mine.starts_at - SLOTS_WITHIN,
+        pickup_at__gt=since,
         pickup_at__lt=mine.ends_at + SLOTS_WITHIN,
     )
-    return near.exclude(pk=needs.slot.ride_id).only(*SLOT_COLUMNS).order_by("pickup_at", "id")
+    return near.exclude(pk=needs.slot.ride_id).only(*SLOT_COLUMNS, *PREDICTION_COLUMNS).order_by("pickup_at", "id")
 
 
 def _vehicle_of(mine: Span, drivers: Iterable[Driver], shifts: Iterable[ShiftFact]) -> dict[UUID, UUID]:

@@ -9,7 +9,7 @@ from uuid import UUID
 from apps.fleet.models import Driver, Leave, Shift
 from apps.rides.models import Ride
 from apps.rides.models.ride import Priority
-from apps.rides.queries.assignment_facts import SLOT_COLUMNS
+from apps.rides.queries.assignment_facts import PREDICTION_COLUMNS, SLOT_COLUMNS
 from apps.rides.queries.ride_needs import place_of, planned_span_of, slot_of
 from apps.rides.rules.driver_timeline import (
     POSITION_GOOD_FOR,
@@ -22,12 +22,13 @@ from apps.rides.rules.driver_timeline import (
     Timeline,
     predict,
 )
-from apps.rides.rules.facts import Span
+from apps.rides.rules.facts import RideSlot, Span
 from apps.rides.rules.lifecycle import WITH_DRIVER, RideStatus
 from lib.travel.places import Place
 
 # Rides that should have begun earlier were never closed and are ignored; stops before that say nothing about today.
 _PAST: Final = dt.timedelta(hours=24)
+LoadedRide = tuple[Ride, RideSlot]  # a ride with the columns that are read here, and its slot at the present moment
 _PHASES: Final = {
     RideStatus.ASSIGNED: Phase.AHEAD,
     RideStatus.EN_ROUTE: Phase.EN_ROUTE,
@@ -51,8 +52,13 @@ def driver_timelines(
     return {driver_id: predict(driver, at=at) for driver_id, driver in present.items()}
 
 
-def drivers_on_duty(drivers: Iterable[Driver], *, at: dt.datetime, until: dt.datetime) -> dict[UUID, DriverNow]:
-    """Read shifts, leave, remaining rides and last stops of drivers with their home bases.  Four queries."""
+def drivers_on_duty(
+    drivers: Iterable[Driver], *, at: dt.datetime, until: dt.datetime, rides: Iterable[LoadedRide] | None = None
+) -> dict[UUID, DriverNow]:
+    """Read shifts, leave, remaining rides and last stops of drivers with their home bases.  Four queries.
+
+    `rides`: the rides with a driver since `earliest(at)`, if the caller has read them already.
+    """
     drivers_by_id = {driver.pk: driver for driver in drivers}
     duty: dict[UUID, list[Span]] = defaultdict(list)
     shifts = Shift.objects.filter(driver_id__in=drivers_by_id, status=Shift.Status.PLANNED)
@@ -63,7 +69,12 @@ def drivers_on_duty(drivers: Iterable[Driver], *, at: dt.datetime, until: dt.dat
     leave = Leave.objects.filter(driver_id__in=drivers_by_id, starts_at__lt=until, ends_at__gt=at)
     for driver_id, starts_at, ends_at in leave.values_list("driver_id", "starts_at", "ends_at"):
         away[driver_id].append(Span(starts_at, ends_at))
-    return drivers_now(drivers_by_id.values(), duty, away, at=at, until=until)
+    return drivers_now(drivers_by_id.values(), duty, away, at=at, until=until, rides=rides)
+
+
+def earliest(at: dt.datetime) -> dt.datetime:
+    """Return since when the pickup of a remaining ride may have been planned."""
+    return at - _PAST
 
 
 def timelines_of(
@@ -99,15 +110,20 @@ def drivers_now(
     *,
     at: dt.datetime,
     until: dt.datetime,
+    rides: Iterable[LoadedRide] | None = None,
 ) -> dict[UUID, DriverNow]:
-    """Read the remaining rides and last stops of drivers with their home bases, shifts and leave.  Two queries."""
+    """Read the remaining rides and last stops of drivers with their home bases, shifts and leave.  Two queries.
+
+    `rides`: see `drivers_on_duty`.
+    """
     drivers_by_id = {driver.pk: driver for driver in drivers}
-    rides = _remaining_rides(drivers_by_id, at, until)
+    loaded = _load(drivers_by_id, at, until) if rides is None else rides
+    remaining = _remaining_rides(loaded, at, until)
     stops = _last_stops(drivers_by_id, at)
     return {
         driver_id: DriverNow(
             location=_location_of(driver, stops.get(driver_id), at),
-            rides=tuple(rides[driver_id]),
+            rides=tuple(remaining[driver_id]),
             duty=tuple(duty.get(driver_id, ())),
             away=tuple(away.get(driver_id, ())),
         )
@@ -115,21 +131,28 @@ def drivers_now(
     }
 
 
-def _remaining_rides(
-    driver_ids: Collection[UUID], at: dt.datetime, until: dt.datetime
-) -> Mapping[UUID | None, list[RemainingRide]]:
+def _load(driver_ids: Collection[UUID], at: dt.datetime, until: dt.datetime) -> Iterable[LoadedRide]:
     rows = Ride.objects.filter(
-        driver__in=driver_ids, status__in=sorted(WITH_DRIVER), pickup_at__gt=at - _PAST, pickup_at__lte=until
-    ).order_by("pickup_at", "pk")
+        driver__in=driver_ids, status__in=sorted(WITH_DRIVER), pickup_at__gt=earliest(at), pickup_at__lte=until
+    )
+    for ride in rows.only(*SLOT_COLUMNS, *PREDICTION_COLUMNS).order_by("pickup_at", "pk"):
+        yield ride, slot_of(ride, at=at)
+
+
+def _remaining_rides(
+    loaded: Iterable[LoadedRide], at: dt.datetime, until: dt.datetime
+) -> Mapping[UUID | None, list[RemainingRide]]:
     rides: dict[UUID | None, list[RemainingRide]] = defaultdict(list)
-    for ride in rows.only(*SLOT_COLUMNS, "eta_pickup_at", "priority"):
+    for ride, slot in loaded:
+        if not earliest(at) < ride.pickup_at <= until:
+            continue
         # Nobody knows when an unreleased will-call begins; past its estimate it holds up no other ride.
         if ride.will_call and ride.ready_at is None and ride.pickup_at < at and ride.status == RideStatus.ASSIGNED:
             continue
         phase = _PHASES[RideStatus(ride.status)]
         rides[ride.driver_id].append(
             RemainingRide(
-                slot_of(ride, at=at),
+                slot,
                 planned_span_of(ride),
                 phase=phase,
                 eta_at=ride.eta_pickup_at,

@@ -209,7 +209,7 @@ def test_suggesting_asks_the_same_however_many_rides(desk: Client, count: int, d
         able()
 
     # session and user; rides, drivers, shifts, vehicles, their related rows, shared rides; audit trail; inbox
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(17):
         desk.get(PREVIEW)
 
 
