@@ -29,8 +29,8 @@ BASE = "/console/exceptions/"
 MINUTE = dt.timedelta(minutes=1)
 SCENE = (
     (ExceptionType.NO_DRIVER_AVAILABLE, ExceptionSeverity.CRITICAL, 61),
-    (ExceptionType.LATE_PICKUP, ExceptionSeverity.WARNING, 20),
-    (ExceptionType.ADDRESS_PROBLEM, ExceptionSeverity.WARNING, 12),
+    (ExceptionType.LATE_PICKUP, ExceptionSeverity.WARNING, 12),
+    (ExceptionType.ASSIGNMENT_DECLINED, ExceptionSeverity.WARNING, 20),
     (ExceptionType.RIDER_NOT_READY, ExceptionSeverity.INFO, 7),
 )
 # Milliseconds from a key press to the focused, laid-out row; the median of 40.
