@@ -183,7 +183,7 @@ BOUNDARIES: dict[str, tuple[Facts, str, dt.datetime, bool, Any, Any]] = {
     ),
     "documents are missing": (
         ride("completed", dropped_off_at=NOON, lacks_documentation=True), "missing_documentation",
-        NOON + 24 * HOUR, False, None, (WARNING, 1),
+        NOON + 24 * HOUR, False, None, (INFO, 1),
     ),
 }  # fmt: skip
 

@@ -376,7 +376,7 @@ def _next_milestone_at(facts: Facts) -> datetime | None:
 def _missing_documentation(facts: Facts, terms: Terms) -> _Steps:
     if not facts.lacks_documentation or facts.dropped_off_at is None:
         return _NONE
-    return (Step(facts.dropped_off_at + DOCUMENTATION_WITHIN, _V.WARNING),)
+    return (Step(facts.dropped_off_at + DOCUMENTATION_WITHIN, _V.INFO),)
 
 
 _RULE_OF: Final[Mapping[ExceptionType, tuple[_Rule, frozenset[RideStatus]]]] = {
