@@ -109,7 +109,7 @@ def test_c1_expired_credential_blocks_a_driver_until_renewed(inspector_of: Inspe
     with inspector.context() as context:
         page = context.new_page()
         page.goto(assign)
-        expect(page.locator("main")).to_contain_text("1 ineligible driver")
+        expect(page.locator("main")).to_contain_text("1 without valid credentials")
         assert page.locator("input[name=driver_id]:enabled").count() == 0
         token = page.locator("main input[name=csrfmiddlewaretoken]").first.get_attribute("value")
         posted: dict[str, Any] = {

@@ -49,7 +49,7 @@ CONFLICT_LABELS: Final[Mapping[ViolationCode, Text]] = {
     ViolationCode.DRIVER_INACTIVE: gettext_lazy("not active"),
     ViolationCode.VEHICLE_OUT_OF_SERVICE: gettext_lazy("vehicle out of service"),
     ViolationCode.PROVIDER_MISMATCH: gettext_lazy("vehicle of another provider"),
-    ViolationCode.CREDENTIAL_INVALID: gettext_lazy("credential missing or expired"),
+    ViolationCode.CREDENTIAL_INVALID: gettext_lazy("without valid credentials"),
     ViolationCode.VEHICLE_NOT_SUITABLE: gettext_lazy("vehicle does not fit"),
     ViolationCode.DRIVER_NOT_QUALIFIED: gettext_lazy("training missing"),
     ViolationCode.PAIRING_EXCLUDED: gettext_lazy("not to be paired with the rider"),

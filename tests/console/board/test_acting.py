@@ -101,7 +101,7 @@ def test_candidates_have_reasons_and_others_conflicts(desk: Client, ride: Ride) 
     said = text_of(page)
     assert "Marek Fitting" in said
     assert "Location not known, so that no arrival is predicted" in said
-    assert "1 credential missing or expired Marek Credentialless" in said
+    assert "1 without valid credentials Marek Credentialless" in said
     assert AuditEntry.objects.filter(action="rides.candidates", subject_id=ride.pk).count() == 1
 
 

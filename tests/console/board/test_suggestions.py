@@ -216,6 +216,6 @@ def test_suggesting_asks_the_same_however_many_rides(desk: Client, count: int, d
 def test_what_stands_against_drivers_is_said_with_most_first() -> None:
     counted = {ViolationCode.OUTSIDE_SHIFT: 2, ViolationCode.SCHEDULE_CONFLICT: 5, ViolationCode.CREDENTIAL_INVALID: 2}
 
-    assert labels.conflict_summary(counted) == "overlap (5), credential missing or expired (2), not on shift (2)"
+    assert labels.conflict_summary(counted) == "overlap (5), without valid credentials (2), not on shift (2)"
     assert set(labels.CONFLICT_LABELS) == set(ViolationCode)
     assert labels.conflict_summary({}) == "No driver is active."

@@ -68,10 +68,10 @@ def test_riders_stand_by_chair_time_then_name(centre: Facility) -> None:
     assert "4 riders come. Times are the facility's, CST. As of Fri 20 Nov 09:00." in page
     assert (
         "Chair 06:00 , 2 riders "
-        "Early, Orla Ambulatory by 05:45 pickup 05:30 booked, no driver yet - Somebody else's "
-        "Fixed, Orla Ambulatory by 05:45 pickup 05:30 booked, no driver yet 10:45 scheduled booked, no driver yet "
+        "Early, Orla Ambulatory by 05:45 pickup 05:25 booked, no driver yet - Somebody else's "
+        "Fixed, Orla Ambulatory by 05:45 pickup 05:25 booked, no driver yet 10:45 scheduled booked, no driver yet "
         "Chair 10:30 , 2 riders "
-        "Abel, Orla Ambulatory by 10:15 pickup 10:00 booked, no driver yet about 15:00 will call waits for the call "
+        "Abel, Orla Ambulatory by 10:15 pickup 09:55 booked, no driver yet about 15:00 will call waits for the call "
         "Zoll, Orla"
     ) in page
     assert [name for name in ("Tuesday", "Drafted") if name in page] == []
@@ -96,7 +96,7 @@ def test_needs_come_from_ride_and_otherwise_from_order(centre: Facility) -> None
     far = MONDAY + 70 * DAY  # beyond the booked horizon
 
     assert f"Abel, Orla {said} by 10:15" in _text(_page(centre))
-    assert f"Abel, Orla {said} by 10:15 pickup 09:50 planned about 15:00 will call planned" in _text(_page(centre, far))
+    assert f"Abel, Orla {said} by 10:15 pickup 09:45 planned about 15:00 will call planned" in _text(_page(centre, far))
     assert "Brook, Orla Stretcher by 05:45" in _text(_page(centre, far))
     assert "Abel" not in _text(_page(centre, role=UserRole.ANALYST))
     assert "Wheelchair back: Stretcher by 10:15" in _text(_page(centre, role=UserRole.ANALYST))
@@ -147,7 +147,7 @@ def test_way_there_says_how_its_ride_stands(centre: Facility, columns: dict[str,
         factories.put_driver_on(ride)
     Ride.objects.filter(pk=ride.pk).update(**columns)
 
-    assert f"by 10:15 pickup 10:00 {said} about 15:00" in _text(_page(centre))
+    assert f"by 10:15 pickup 09:55 {said} about 15:00" in _text(_page(centre))
 
 
 def test_what_is_otherwise_on_the_day_is_said_in_words(centre: Facility) -> None:

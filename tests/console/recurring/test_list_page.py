@@ -55,8 +55,8 @@ def test_orders_stand_by_days_then_chair_time_then_name(centre: Facility) -> Non
     )
     order = [page.index(word) for word in ("Abel", "Zoll", "Chair 10:30", "Early", "Thursday, Orla", "Seldom, Orla")]
     assert order == sorted(order)
-    assert "Abel, Orla Mon Wed Fri Mon 23 Nov 05:30 Active Will call" in page
-    assert "Mon 23 Nov 10:00 Active None" in page
+    assert "Abel, Orla Mon Wed Fri Mon 23 Nov 05:25 Active Will call" in page
+    assert "Mon 23 Nov 09:55 Active None" in page
     assert "Other days 1" in page
     assert "Wed, every 2 weeks" in page
 

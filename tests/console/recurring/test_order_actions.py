@@ -313,7 +313,7 @@ def test_form_that_moves_a_day_begins_with_its_present_times(order: StandingOrde
     assert _present(response) == {
         "to_date": MONDAY,
         "chair_time": dt.time(10, 30),
-        "pickup_time": dt.time(10),
+        "pickup_time": dt.time(9, 55),
         "return_time": dt.time(15),
     }
     assert 'name="chair_time" value="10:30"' in response.content.decode()
@@ -327,7 +327,7 @@ def test_times_that_are_left_move_along(order: StandingOrder, desk: Client) -> N
     assert _present(desk.get(page_of(order, f"?day={MONDAY}"))) == {
         "to_date": MONDAY,
         "chair_time": dt.time(7),
-        "pickup_time": dt.time(6, 30),
+        "pickup_time": dt.time(6, 25),
         "return_time": dt.time(11, 30),
     }
 
@@ -371,8 +371,8 @@ def test_ride_that_people_moved_keeps_its_time_where_it_is_left(order: StandingO
     shown = _present(desk.get(page_of(order, f"?day={MONDAY}")))
     _move(desk, order, MONDAY, to_date=MONDAY + DAY)
 
-    assert shown["pickup_time"] == dt.time(9, 40)
-    assert _arranged() == [(MONDAY + DAY, None, dt.time(9, 40), None)]
+    assert shown["pickup_time"] == dt.time(9, 35)
+    assert _arranged() == [(MONDAY + DAY, None, dt.time(9, 35), None)]
 
 
 def test_day_changed_since_page_load_is_moved_as_typed(order: StandingOrder, desk: Client) -> None:

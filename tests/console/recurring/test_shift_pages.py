@@ -69,7 +69,7 @@ def test_day_is_entered_and_shown_as_a_difference(centre: Facility, desk: Client
     page = text_of(response)
     assert "Mon 23 Nov moves to Tue 24 Nov, chair time 06:00 Draft Apply Discard" in page
     assert "It would move 1 rider" in page
-    assert "Canary, Orla Mon 23 Nov 10:30 pickup 10:00 Tue 24 Nov 06:00 pickup 05:30 2" in page
+    assert "Canary, Orla Mon 23 Nov 10:30 pickup 09:55 Tue 24 Nov 06:00 pickup 05:25 2" in page
     assert AuditEntry.objects.filter(action="calendar_shifts.preview").latest("pk").rider_ids == [rider.pk]
 
 
@@ -223,7 +223,7 @@ def test_closed_day_and_what_needs_a_look(centre: Facility, desk: Client) -> Non
     assert "1 of them needs review: see the last column." in page
     assert "Conflicts with another ride No phone to tell the rider Driver off at that time: Del Driver" in page
     assert f"/console/rides/{other.pk}/" in seen.content.decode()
-    assert "Mon 23 Nov 10:30 pickup 10:00 No ride 2" in closed
+    assert "Mon 23 Nov 10:30 pickup 09:55 No ride 2" in closed
     planner = visitor(UserRole.PLANNER)
     User.objects.get(role="planner").facilities.set([centre])
     calendar_shifts.undo(shift_id=CalendarShift.objects.get().pk, **TOLD)
