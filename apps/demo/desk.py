@@ -162,11 +162,11 @@ class ExceptionDesk:
     def _close(self, at: int) -> None:
         self.is_closed = True
         by, moment = self.staff.dispatcher, moment_of(at)
-        if self.exception.type == ExceptionType.RETURN_LEG_AT_RISK:
-            # Who did not go needs no ride back; the end of the ride closes the exception.
+        ride_id = self.exception.ride_id
+        if self.exception.type == ExceptionType.RETURN_LEG_AT_RISK and ride_id is not None:
+            # Riders who did not go need no ride back; the end of the ride closes the exception.
             report = StatusReport(_S.CANCELLED, "dispatcher_manual", reason_code="rider_request")
-            assert self.exception.ride_id is not None  # noqa: S101 - see `next_step`
-            status_report.change_status(ride_id=self.exception.ride_id, report=report, by=by, at=moment)
+            status_report.change_status(ride_id=ride_id, report=report, by=by, at=moment)
         code = ResolutionCode.HANDLED_ELSEWHERE
         if RideException.objects.unsettled().filter(pk=self.exception.pk).exists():
             exceptions.resolve(exception_id=self.exception.pk, code=code, by=by, at=moment)

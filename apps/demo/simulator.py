@@ -240,10 +240,10 @@ def _last_stops(start: dt.datetime) -> dict[UUID, tuple[Spot | None, int]]:
     stops: dict[UUID, tuple[Spot | None, int]] = {}
     columns = "driver_id", "pickup", "dropoff", "arrived_pickup_at", "boarded_at", "dropped_off_at", "status"
     for ride in rides.only(*columns, "status_changed_at"):
-        assert ride.driver_id is not None  # noqa: S101 - filtered
         ended = ride.status_changed_at if ride.status not in OPEN else None
         left = ride.dropped_off_at or ended or ride.boarded_at or ride.arrived_pickup_at
-        assert left is not None  # noqa: S101 - filtered
+        if ride.driver_id is None or left is None:
+            continue
         stop = ride.dropoff if ride.dropped_off_at is not None else ride.pickup
         if second_of(left) > stops.get(ride.driver_id, (None, 0))[1]:
             stops[ride.driver_id] = (spot_of(stop), second_of(left))

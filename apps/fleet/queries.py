@@ -278,7 +278,7 @@ def locked(driver_ids: Collection[UUID], vehicle_id: UUID, by: Principal) -> tup
 
 
 def lock_crews(driver_ids: Collection[UUID], vehicle_ids: Collection[UUID]) -> None:
-    """Lock drivers and then vehicles, each by id, for whoever changes several crews at once.  Two queries."""
+    """Lock drivers and then vehicles, each by id, to change several crews at once.  Two queries."""
     drivers = Driver.objects.filter(pk__in=driver_ids).order_by("pk")
     list(drivers.select_for_update(of=("self",), no_key=True).values_list("pk"))
     vehicles = Vehicle.objects.filter(pk__in=vehicle_ids).order_by("pk")

@@ -229,7 +229,7 @@ def _conflicts(pair: Pairing) -> Findings:
         other_rides |= {slot.ride_id: slot for slot in pair.vehicle.slots}
     for other_ride in sorted(other_rides.values(), key=lambda slot: slot.span.starts_at):
         if pair.needs.overdue and other_ride.on_board:
-            continue  # an overdue rider waits for the next drop-off of whoever comes, which is lateness and no conflict
+            continue  # an overdue rider waits until the driver's next drop-off: that is a delay and no conflict
         clash = _clash(this_ride, other_ride, _busy_person(pair, other_ride))
         if clash:
             yield clash, other_ride.ride_id
