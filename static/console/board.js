@@ -438,7 +438,7 @@ if (timeline) {
   addEventListener("pagehide", () => scrolled && history.replaceState({ scrolled }, ""));
   tick();
   setInterval(tick, 30000);
-  requestIdleCallback(settle, { timeout: 500 });
+  settle();
   // The clock alone makes rides late.
   setInterval(() => document.hidden || refresh(WHOLE), 60000);
   if (location.hash.startsWith("#ride-")) look(location.hash.slice(6));

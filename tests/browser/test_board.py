@@ -1,4 +1,7 @@
-"""The dispatch board in a browser: a day of 1,500 rides and 80 drivers."""
+"""The dispatch board in a browser: a day of 400 rides and 24 drivers, once of 1,500 and 80.
+
+`make bench ONLY=board` measures the large day.
+"""
 
 import datetime as dt
 import statistics
@@ -18,12 +21,14 @@ from tests.dispatch.seeded import SeededDay, seed
 
 pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
 BOARD = "/console/board/"
+LARGE = {"rides": 1500, "drivers": 80, "riders": 600}
+SMALL = {"rides": 400, "drivers": 24, "riders": 100}
 
 
 @pytest.fixture
-def day(transactional_db: None) -> SeededDay:
+def day(transactional_db: None, request: pytest.FixtureRequest) -> SeededDay:
     tomorrow = dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1)
-    return seed(tomorrow)
+    return seed(tomorrow, **getattr(request, "param", SMALL))
 
 
 @pytest.fixture
@@ -141,7 +146,7 @@ def test_b6_stretcher_ride_is_refused_by_a_van_without_room(page: Page, day: See
 
 
 def test_b7_focus_and_scroll_survive_what_others_change(page: Page, day: SeededDay) -> None:
-    bar = page.locator(".driver-row .bar").nth(700)
+    bar = page.locator(".driver-row .bar").nth(370)
     bar.focus()
     driver_id = str(page.locator(".driver-row", has=page.locator(":focus")).get_attribute("data-driver"))
     changed = Ride.objects.filter(driver_id=driver_id).latest("pickup_at")
@@ -317,7 +322,7 @@ def test_b11_without_script_rows_are_read_and_rides_assigned(desk: Inspector, da
         page = context.new_page()
         page.goto(f"{desk.url}{BOARD}?day={day.date}")
         assert page.locator(".driver-row").count() == len(day.drivers)
-        assert page.locator(".driver-row .bar").count() == 1500 - len(day.waiting) - len(day.will_calls)
+        assert page.locator(".driver-row .bar").count() == Ride.objects.filter(driver__isnull=False).count()
         page.locator(f"a[href='{BOARD}rides/{ride.pk}/assign/']").click()
         page.locator("input[name=driver_id]").first.check()
         page.get_by_role("button", name="Assign", exact=True).click()
@@ -326,6 +331,7 @@ def test_b11_without_script_rows_are_read_and_rides_assigned(desk: Inspector, da
     assert _driver_of(ride) is not None
 
 
+@pytest.mark.parametrize("day", [LARGE], indirect=True)
 def test_b14_suggestions_are_accepted_at_once_or_discarded(page: Page, day: SeededDay) -> None:
     for driver in day.drivers[3:40]:
         assert driver.default_vehicle is not None

@@ -158,7 +158,7 @@ def test_page_shortcuts_are_on_links_of_permitted_roles() -> None:
     def keys(role: UserRole) -> list[str]:
         return re.findall(r'data-keys="([^"]*)"', visitor(role).get("/console/home/").content.decode())
 
-    assert keys(UserRole.DISPATCHER) == ["g h", "g b", "c", "g o", "g e", "g c", "g d", "g s", "g r"]
+    assert keys(UserRole.DISPATCHER) == ["g h", "g b", "c", "g o", "g e", "g v", "g c", "g d", "g s", "g r"]
     assert keys(UserRole.PLANNER) == ["g h", "c", "g o", "g e", "g r"]
     assert keys(UserRole.ADMIN) == ["g h", "g c", "g d", "g s"]
     roles = (UserRole.DISPATCHER, UserRole.ADMIN)

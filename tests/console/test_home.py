@@ -139,7 +139,7 @@ def test_home_asks_the_same_however_many_rides(django_assert_num_queries: Any, c
     client = Client()
     sign_in(client, person)
 
-    with django_assert_num_queries(5):  # session, user, inbox, rides, exceptions
+    with django_assert_num_queries(6):  # session, user, inbox, rides, exceptions, simulator of the demo
         client.get("/console/home/")
 
 

@@ -49,7 +49,7 @@ def test_order_calendar_has_a_year_of_legs_in_facility_wall_time() -> None:
     out, back = events[:2]
     assert out["UID"] == f"{order.pk}.2026-11-23.outbound@carelane"
     assert (out.decoded("DTSTART").isoformat(), out["DTSTART"].params["TZID"]) == (
-        "2026-11-23T10:00:00-06:00",
+        "2026-11-23T09:55:00-06:00",
         "America/Chicago",
     )
     assert out.decoded("DTEND").isoformat() == "2026-11-23T10:30:00-06:00"
@@ -60,7 +60,7 @@ def test_order_calendar_has_a_year_of_legs_in_facility_wall_time() -> None:
         ("TENTATIVE", "Planned"),
     }
     july = next(event for event in events if "2027-07-02" in event["UID"])
-    assert july.decoded("DTSTART").isoformat() == "2027-07-02T10:00:00-05:00"
+    assert july.decoded("DTSTART").isoformat() == "2027-07-02T09:55:00-05:00"
 
 
 def _days(first: dt.date, last: dt.date) -> list[dt.date]:

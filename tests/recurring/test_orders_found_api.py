@@ -156,7 +156,7 @@ def test_order_shows_next_occurrences_and_etag_ages_with_them(api: TokenClient, 
         "date": "2026-11-23",
         "serviceDate": "2026-11-23",
         "change": "as_generated",
-        "pickupTime": "10:00",
+        "pickupTime": "09:55",
         "chairTime": "10:30",
         "returnTime": "15:00",
     }

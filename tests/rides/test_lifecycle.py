@@ -155,5 +155,5 @@ def test_reason_lists_hold_every_code_with_a_fault() -> None:
         "cancelled": 22,
         "unfulfilled": 19,
         "no_show": 6,
-        "unassign": 12,
+        "unassign": 13,
     }

@@ -92,7 +92,7 @@ def test_a_lapse_that_is_seen_to_in_time_stays_as_it_was(dispatcher: Principal) 
     assert (exception.status, exception.severity) == ("resolved", "warning")
 
 
-def test_a_lapse_of_a_ride_that_has_ended_stays_as_it_was() -> None:
+def test_a_lapse_of_a_ride_that_has_ended_expires_and_escalates_never() -> None:
     ride = ride_in(RideStatus.CANCELLED)
     exceptions.open_exception(
         ride, ExceptionType.CREDENTIAL_LAPSE, by=system(), at=factories.NOW, detected_by="dispatcher"
@@ -100,7 +100,8 @@ def test_a_lapse_of_a_ride_that_has_ended_stays_as_it_was() -> None:
 
     tick(factories.NOW + dt.timedelta(days=3))
 
-    assert standing(ride)["credential_lapse"] == "warning"
+    lapse = RideException.objects.get(ride=ride, type="credential_lapse")
+    assert (lapse.severity, lapse.resolution_code) == ("warning", "expired")
 
 
 def _lapsed(by: Principal) -> Ride:

@@ -5,9 +5,10 @@ from django.db import migrations
 
 import lib.db.name_keys
 
+# Without jit: PostgreSQL would compile the function for each row, which takes 2.4 ms in place of 0.02.
 CREATE = r"""
 CREATE FUNCTION name_keys(VARIADIC names text[]) RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET jit = off AS $$
     SELECT coalesce(array_agg(DISTINCT key), '{}')
     FROM unnest(names) AS name,
         regexp_split_to_table(lower(name), '[^[:alnum:]]+') AS word,
