@@ -391,6 +391,7 @@ def test_map_marks_are_reached_by_keys_and_offer_actions(
     assert _driver_of(second) is None
 
 
+@pytest.mark.parametrize("day", [LARGE], indirect=True)
 def test_r1_ride_has_its_own_url_and_back_restores_the_board(page: Page, day: SeededDay) -> None:
     """The opening time is measured by `make bench ONLY=board`."""
     ride = day.waiting[-1]
