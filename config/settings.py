@@ -328,7 +328,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_SETTINGS": {
         "deepLinking": True,
         "defaultModelsExpandDepth": -1,  # schemas are shown at the operations that use them
-        "docExpansion": "list",
+        "docExpansion": "none",  # Swagger UI drops groups once it draws more than some 180 operations at a time
         "filter": True,
         "persistAuthorization": False,  # a token is forgotten with the page
         "validatorUrl": None,  # the document is sent to no third party
