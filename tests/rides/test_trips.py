@@ -51,6 +51,16 @@ def test_rides_become_legs_in_the_order_of_their_times(rides: list[Ride], planne
     assert AuditEntry.objects.filter(action="rides.link").count() == 3
 
 
+def test_return_on_the_next_day_is_a_leg_of_the_trip(hospital: Facility, rider: Rider, planner: Principal) -> None:
+    starts = [factories.PICKUP + hours * HOUR for hours in (24, 0)]
+    back, there = [booking.book(draft=draft(hospital, rider, pickup_at=at), by=planner, at=NOW).ride for at in starts]
+
+    legs = trips.link(ride_ids=[back.pk, there.pk], by=planner, at=NOW)
+
+    assert [(leg.pk, leg.leg_type) for leg in legs] == [(there.pk, "outbound"), (back.pk, "return")]
+    assert Trip.objects.get().service_date == there.service_date
+
+
 def test_unlinked_legs_stand_alone_again(rides: list[Ride], planner: Principal) -> None:
     first, second, third = trips.link(ride_ids=[ride.pk for ride in rides], by=planner, at=NOW)
     assert first.trip_id is not None
@@ -83,7 +93,7 @@ def test_rides_that_do_not_belong_together_are_named(
     first, second, third = rides
     stranger = factories.RiderFactory.create(facility=hospital)
     other_rider = booking.book(draft=draft(hospital, stranger), by=planner, at=NOW).ride
-    tomorrow = draft(hospital, rider, pickup_at=factories.PICKUP + 24 * HOUR, dropoff=HOME)
+    tomorrow = draft(hospital, rider, pickup_at=factories.PICKUP + 48 * HOUR, dropoff=HOME)
     other_day = booking.book(draft=tomorrow, by=planner, at=NOW).ride
     trips.link(ride_ids=[second.pk, third.pk], by=planner, at=NOW)
     ended = factories.RideFactory.create(facility=hospital, rider=rider)

@@ -1,7 +1,9 @@
 """Forms of the ride page.  Each form carries the version of the ride that the page showed."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
+from uuid import UUID
 
 from django import forms
 from django.http import QueryDict
@@ -15,7 +17,7 @@ from apps.rides.rules.lifecycle import Action, ReasonList
 from apps.rides.rules.reasons import ABORT_REASONS, AT_DOOR_UNASSIGN_REASONS, CODES, PROVIDER_REASONS
 from apps.rides.rules.ride_actions import MOMENTS
 from apps.rides.services.leg_decisions import Answer
-from lib.console_forms import add_errors, capitalized
+from lib.console_forms import CheckboxList, add_errors, capitalized, choose
 from lib.errors import Code, DomainError, StaleVersion
 
 MAX_NOTE: Final = 500
@@ -117,6 +119,30 @@ class CorrectionForm(Overridable):
     )
 
     names = {"note": "note", "overrideReason": "override_reason"}
+
+
+class LinkForm(Versioned):
+    """Other rides of the rider that become legs of one trip with the ride; `offered` are their labels by id."""
+
+    rides = forms.MultipleChoiceField(label=_("Rides of this rider"), widget=CheckboxList)
+
+    def __init__(self, *args: Any, offered: Mapping[str, str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._offered = offered
+        choose(self, "rides", offered.items())
+
+    def ride_ids(self, ride_id: UUID) -> list[UUID]:
+        return [ride_id, *(UUID(value) for value in self.cleaned_data["rides"])]
+
+    def refuse(self, refusal: DomainError) -> None:
+        """Add each refusal with the ride that it concerns."""
+        chosen = self.cleaned_data.get("rides", [])
+        for detail in refusal.details:
+            index = re.fullmatch(r"rideIds\[([1-9])\]", detail.field or "")
+            about = f"{self._offered[chosen[int(index[1]) - 1]]}: " if index else ""
+            self.add_error("rides", f"{about}{detail.text}")
+        if not refusal.details:
+            super().refuse(refusal)
 
 
 class NotesForm(Versioned):

@@ -24,6 +24,7 @@ from apps.console.ride import ride_panel
 from apps.console.ride.ride_forms import (
     AnswerForm,
     CorrectionForm,
+    LinkForm,
     MomentForm,
     NotesForm,
     Overridable,
@@ -35,6 +36,7 @@ from apps.riders import labels as rider_labels
 from apps.rides.labels import note_text
 from apps.rides.models import Ride
 from apps.rides.queries import ride_story
+from apps.rides.rules import disclosure
 from apps.rides.rules.booking_rules import is_past
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.guards import CORRECTION_WINDOW
@@ -58,7 +60,7 @@ _REASON_LISTS = {
 @require_safe
 @require_scope(Scope.RIDES_READ)
 def ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Show a ride.  At most thirteen queries, independent of the length of its history."""
+    """Show a ride.  At most fourteen queries, independent of the length of its history."""
     return page(request, ride_id)
 
 
@@ -101,6 +103,7 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         "back_to": ride_labels.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
         "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if RideAction.ASSIGN in actions else "",
         **_forms(ride, actions, own, by),
+        "link": _link_form(ride, by),
         "may_repeat": by.has_scope(Scope.SCHEDULES_WRITE) and by.provider_ids is None,
         "may_book": by.has_scope(Scope.RIDES_WRITE) and by.provider_ids is None,
         "needs_answer": by.has_scope(Scope.RIDES_WRITE)
@@ -187,6 +190,24 @@ def _forms(
             dispatchers=disclosure_of(by).dispatcher_notes, initial=fresh | current_notes, auto_id="notes_%s"
         )
     return forms
+
+
+def _link_form(ride: Ride, by: Principal) -> LinkForm | None:
+    """Return the form that links other rides of the rider; None if there are none, or the user may not book."""
+    if not by.has_scope(Scope.RIDES_WRITE) or by.provider_ids is not None:
+        return None
+    offered = linkable_rides(ride, by)
+    return LinkForm(offered=offered, initial={"version": ride.version}, auto_id="link_%s") if offered else None
+
+
+def linkable_rides(ride: Ride, by: Principal) -> dict[str, str]:
+    """Return the rides that can be linked with a ride, by id: "Sat 21 Nov, 16:00 CST: Mercy West → Home"."""
+    to = disclosure_of(by)
+    offered = {}
+    for other in ride_story.linkable_rides(ride, by):
+        places = (ride_labels.place_name(disclosure.stop(stop, to)) for stop in (other.pickup, other.dropoff))
+        offered[str(other.pk)] = f"{ride_labels.day_and_clock(other.pickup_at, other.timezone)}: {' → '.join(places)}"
+    return offered
 
 
 def reason_form(ride: Ride, action: RideAction, own: ride_panel.OwnReasons, *data: Any, **options: Any) -> ReasonForm:

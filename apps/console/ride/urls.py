@@ -9,6 +9,7 @@ urlpatterns = [
     path("<uuid:ride_id>/edit/", edit_views.edit, name="edit_ride"),
     path("<uuid:ride_id>/edit/check/", edit_views.check, name="check_edit"),
     path("<uuid:ride_id>/reinstate/", ride_actions.reinstate, name="reinstate_ride"),
+    path("<uuid:ride_id>/link/", ride_actions.link, name="link_ride"),
     path("<uuid:ride_id>/unlink/", ride_actions.unlink, name="unlink_ride"),
     path("<uuid:ride_id>/ready/", ride_actions.ready, name="ready_ride"),
     path("<uuid:ride_id>/unready/", ride_actions.unready, name="unready_ride"),

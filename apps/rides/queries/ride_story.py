@@ -14,6 +14,8 @@ from apps.rides.queries import rides
 from apps.rides.queries.entrances import entrance_names_of
 from apps.rides.queries.rides import Entry
 from apps.rides.rules import disclosure
+from apps.rides.rules.booking_rules import LEGS_WITHIN
+from apps.rides.rules.lifecycle import OPEN
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 
@@ -65,6 +67,15 @@ def ride_with_details(ride_id: UUID, by: Principal) -> Ride | None:
     """Read a ride with the records of its page, or None.  One query."""
     rows = Ride.objects.visible_to(by).select_related("rider", "facility", "driver", "vehicle", "provider", "payer")
     return rows.filter(pk=ride_id).first()
+
+
+def linkable_rides(of: Ride, by: Principal) -> list[Ride]:
+    """List the rider's other open rides up to a day apart that are no legs of a trip, by pickup time.  One query."""
+    if of.trip_id is not None or of.status not in OPEN:
+        return []
+    days = (of.service_date - LEGS_WITHIN, of.service_date + LEGS_WITHIN)
+    rows = Ride.objects.in_charge_of(by).filter(rider_id=of.rider_id, service_date__range=days, trip=None)
+    return list(rows.filter(status__in=sorted(OPEN)).exclude(pk=of.pk).order_by("pickup_at", "pk"))
 
 
 def changes_since(ride_id: UUID, version: int) -> list[Event]:

@@ -18,6 +18,7 @@ from lib.messages import gettext_lazy as _
 NOW_LASTS: Final = timedelta(minutes=15)  # a pickup time that has just passed means now
 CONFIRMABLE_FOR: Final = timedelta(days=1)  # a request whose pickup time has passed may still be confirmed
 IN_PAST: Final = "in_past"
+LEGS_WITHIN: Final = timedelta(days=1)  # between the days of the first and the last leg of a trip
 FARTHEST_PICKUP: Final = timedelta(days=731)  # beyond lie typing errors
 DISCHARGE_REQUIRED: Final = ("unit", "unitPhone", "planner")  # of every discharge
 # Vehicle types that take a wheelchair tied down, and those that take a stretcher.

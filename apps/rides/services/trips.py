@@ -1,7 +1,7 @@
 """Links booked rides of a rider as the legs of one trip, and unlinks them."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from itertools import pairwise
 from typing import Any, Final
 from uuid import UUID
@@ -29,22 +29,25 @@ _CHANGED: Final = ["tripId", "legType", "legSequence"]
 def link(*, ride_ids: Sequence[UUID], by: Principal, at: datetime) -> list[Ride]:
     """Make rides the legs of a new trip, in the order of their pickup times; return them in this order.
 
+    A return after midnight is on the next day, as in a booking.
+
     Records `ride.updated` and an audit entry for each.  Locks the rides by id.
 
     Raises:
         ScopeMissing, BoundToProviders: the caller may not book.
-        FieldRefused: a ride is not there, ended, linked already, or of another rider or day; the item is named.
+        FieldRefused: a ride is not there, ended, linked already, of another rider or more than a day apart; the item
+            is named.
         InvalidInput: there are fewer than two, or the legs are not in order.
     """
     booking.require_right(by)
     if len(set(ride_ids)) < 2 or len(set(ride_ids)) < len(ride_ids):
         raise InvalidInput("rideIds", _("%(field)s must name at least two different rides."))
     rides = _locked_rides(ride_ids, by)
-    first = rides[ride_ids[0]]
+    first, first_day = rides[ride_ids[0]], min(ride.service_date for ride in rides.values())
     refusals = [
         Detail(field=f"rideIds[{number}]", code=code, message=message)
         for number, ride_id in enumerate(ride_ids)
-        for code, message in _problems(rides[ride_id], first)
+        for code, message in _problems(rides[ride_id], first, first_day)
     ]
     if refusals:
         raise FieldRefused(refusals)
@@ -101,12 +104,16 @@ def _locked_rides(ride_ids: Sequence[UUID], by: Principal) -> dict[UUID, Ride]:
     return rides
 
 
-def _problems(ride: Ride, first: Ride) -> list[tuple[str, Template]]:
+def _problems(ride: Ride, first: Ride, first_day: date) -> list[tuple[str, Template]]:
     checks: list[tuple[bool, str, Template]] = [
         (ride.status not in OPEN, "ended", _("The ride has ended.")),
         (ride.trip_id is not None, "linked", _("The ride is a leg of a trip. Unlink it first.")),
         (ride.rider_id != first.rider_id, "other_rider", _("The rides are of different riders.")),
-        (ride.service_date != first.service_date, "other_day", _("The rides are on different days.")),
+        (
+            ride.service_date - first_day > booking_rules.LEGS_WITHIN,
+            "other_day",
+            _("The rides are more than a day apart."),
+        ),
     ]
     return [(code, message) for applies, code, message in checks if applies]
 

@@ -1,21 +1,23 @@
 """The page that edits a booked ride."""
 
 import datetime as dt
+from typing import Any
 
 import pytest
 from django.test import Client
 
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
+from apps.console.ride import ride_views
 from apps.organizations.models import Facility
 from apps.rides.models import Ride
 from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import booking, editing
+from apps.rides.services import booking, editing, trips
 from lib.access import Principal
 from tests import factories
 from tests.accounts.signed_in import sign_in
-from tests.console.visits import text_of, visitor
+from tests.console.visits import text_of, told, visitor
 from tests.fleet.crew import fit_pair
 from tests.rides.drafts import HOME, draft
 from tests.rides.rides_in import ride_in
@@ -211,3 +213,59 @@ def test_ride_is_reinstated_and_unlinked_from_its_page(desk: Client, ride: Ride)
 
     ride.refresh_from_db()
     assert ride.status == "scheduled"
+
+
+def _later(ride: Ride, hours: int, planner: Principal) -> Ride:
+    assert ride.facility is not None
+    asked = draft(ride.facility, ride.rider, pickup_at=factories.PICKUP + hours * HOUR)
+    return booking.book(draft=asked, by=planner, at=factories.NOW).ride
+
+
+def test_ride_is_linked_with_others_of_that_day_and_the_next(
+    desk: Client, hospital: Facility, planner: Principal
+) -> None:
+    rider = factories.RiderFactory.create(facility=hospital, home_address=HOME)
+    ride = booking.book(draft=draft(hospital, rider), by=planner, at=factories.NOW).ride
+    page_url = f"/console/rides/{ride.pk}/"
+    assert "Link…" not in text_of(desk.get(page_url))
+    later, next_day, _too_late = (_later(ride, hours, planner) for hours in (2, 24, 50))
+    _ended = _later(ride, 4, planner)
+    Ride.objects.filter(pk=_ended.pk).update(
+        status="unfulfilled", status_before_end="scheduled", reason_code="other", fault="none", ended_by="system"
+    )
+    form: Any = desk.get(page_url).context["link"]
+    options = list(form["rides"])
+    assert [option.data["value"] for option in options] == [str(later.pk), str(next_day.pk)]
+    assert options[0].choice_label.startswith("Fri 20 Nov, 16:00 CST: ")
+
+    answer = desk.post(f"{page_url}link/", {"version": ride.version, "rides": [str(next_day.pk)]}, follow=True)
+
+    assert told(answer) == ["The rides are linked as one trip."]
+    assert set(Ride.objects.exclude(trip=None).values_list("pk", flat=True)) == {ride.pk, next_day.pk}
+    assert "Link…" not in text_of(answer)
+
+
+def test_refused_link_names_the_ride_and_what_to_do(
+    desk: Client, ride: Ride, hospital: Facility, planner: Principal
+) -> None:
+    rider = factories.RiderFactory.create(facility=hospital)
+    first = booking.book(draft=draft(hospital, rider), by=planner, at=factories.NOW).ride
+    others = [_later(first, hours, planner) for hours in (2, 4)]
+    link_url = f"/console/rides/{first.pk}/link/"
+    values: dict[str, Any] = {"version": first.version, "rides": [str(other.pk) for other in others]}
+    before = traces(first)
+
+    nothing = desk.post(link_url, {"version": first.version})
+    assert (nothing.status_code, nothing.context["link"].errors) == (422, {"rides": ["This field is required."]})
+    with pytest.MonkeyPatch.context() as patch:  # linked by somebody else between page and press
+        offered = ride_views.linkable_rides(first, planner)
+        trips.link(ride_ids=[other.pk for other in others], by=planner, at=factories.NOW)
+        patch.setattr(ride_views, "linkable_rides", lambda *_arguments: offered)
+        refused = desk.post(link_url, values)
+
+    assert refused.status_code == 422
+    errors = refused.context["link"].errors["rides"]
+    assert errors == [f"{offered[pk]}: The ride is a leg of a trip. Unlink it first." for pk in values["rides"]]
+    assert traces(first) | {"audit": 0} == before | {"audit": 0}
+    assert desk.post(f"/console/rides/{ride.pk}/link/", {"version": 1, "rides": [str(first.pk)]}).status_code == 422
+    assert visitor(UserRole.AUDITOR).post(link_url, values).status_code == 403
