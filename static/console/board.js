@@ -208,7 +208,25 @@ const nextCard = (card, step) => {
   const cards = [...queue.querySelectorAll(".about")];
   return cards[cards.indexOf(card) + step];
 };
+// --- A driver's row -------------------------------------------------------------------------------
+const outAddress = (row) => `${board.dataset.drivers}${row.dataset.driver}/out/`;
+// The link to report a driver out is added where the pointer or the focus is: 80 rows would be longer by it.
+const offerOut = (event) => {
+  const row = event.target.closest(".driver-row");
+  const name = row?.querySelector(".who strong");
+  if (!name || row.querySelector(".out")) return;
+  const link = document.createElement("a");
+  Object.assign(link, { className: "out button small", href: outAddress(row), textContent: words.out });
+  name.after(link);
+};
+driverRows?.addEventListener("pointerover", offerOut);
+driverRows?.addEventListener("focusin", offerOut);
+
 const act = {
+  o: (id, target) => {
+    const row = target.closest(".driver-row") ?? shownRide(id)?.closest(".driver-row");
+    if (row) location.assign(outAddress(row));
+  },
   q: () => firstCard()?.focus(),
   a: (id) => id && openDialog(addressOf(id, "assign/"), id),
   u: (id) => id && openDialog(addressOf(id, "unassign/"), id),
@@ -238,7 +256,7 @@ document.addEventListener("keydown", (event) => {
   }
   if (document.body.dataset.singleKeys === "off" || !(event.key in act)) return;
   event.preventDefault();
-  act[event.key](rideOf(event.target) ?? (panel && !panel.hidden ? panel.dataset.ride : undefined));
+  act[event.key](rideOf(event.target) ?? (panel && !panel.hidden ? panel.dataset.ride : undefined), event.target);
 });
 // In the dialog: arrows walk the drivers while one types, Enter takes the one that is marked.
 dialog.addEventListener("input", (event) => {

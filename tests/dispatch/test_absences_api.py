@@ -54,6 +54,7 @@ def test_absence_frees_rides_and_names_a_replacement_for_each(api: TokenClient) 
         ],
         "handoverRideIds": [],
         "attendedRideIds": [],
+        "withdrawnOfferRideIds": [],
     }
     best = [row["best"] for row in freed]
     assert [row["rideId"] for row in freed] == sorted(str(ride.pk) for ride in rides)
@@ -61,6 +62,15 @@ def test_absence_frees_rides_and_names_a_replacement_for_each(api: TokenClient) 
     assert sorted(row["driverId"] for row in best if row) == sorted(str(other.pk) for other, _ in substitutes)
     assert [reason["code"] for row in best if row for reason in row["reasons"]].count("location_unknown") == 2
     assert {row["lateMinutes"] for row in best if row} == {None}
+    assert [set(row) for row in best if row] == 2 * [
+        {"driverId", "vehicleId", "lateMinutes", "addedDriveMinutes", "reasons"}
+    ]
+    (nobody,) = [row for row in freed if row["best"] is None]
+    assert nobody["conflicts"] == [
+        {"code": "SCHEDULE_CONFLICT", "drivers": 2},
+        {"code": "OUTSIDE_SHIFT", "drivers": 1},
+    ]
+    assert [row["conflicts"] for row in freed if row["best"]] == [[], []]
     again = api.post(
         f"/api/drivers/{driver.pk}/absences",
         {"from": "2026-11-20T15:00:00Z", "reason": "sick", "note": "Called in."},

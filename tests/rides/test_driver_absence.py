@@ -15,13 +15,14 @@ from apps.events.models import Event
 from apps.fleet.models import Driver, Leave, Shift, Vehicle
 from apps.fleet.services import drivers, shifts
 from apps.fleet.services.absences import AbsenceOver, AlreadyAbsent, ShiftChangedSince
-from apps.rides.models import Assignment, Ride
+from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.queries.candidates import candidates
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import assignment, driver_absence, exceptions, fleet_changes
 from apps.rides.services.driver_absence import FreedRidesChanged, ReportedAbsence
 from apps.rides.services.eligibility_checks import AssignmentRejected
+from apps.rides.services.offers import accept
 from lib.access import Principal, system
 from lib.errors import InvalidInput, NotFound
 from tests import factories
@@ -182,6 +183,29 @@ def test_absent_driver_is_on_leave_for_assignments(dispatcher: Principal) -> Non
     assert [violation.code.value for violation in candidate.violations] == ["OUTSIDE_SHIFT"]
     with pytest.raises(AssignmentRejected):
         assignment.assign(ride_id=ride.pk, driver_id=driver.pk, vehicle_id=vehicle.pk, by=dispatcher, at=NOW)
+
+
+def test_open_offers_to_the_driver_are_withdrawn(dispatcher: Principal) -> None:
+    driver, vehicle = fit_pair(employment="contractor")
+    today, tomorrow = (factories.RideFactory.create(pickup_at=PICKUP + hours * HOUR) for hours in (0, 24))
+    for ride in (today, tomorrow):
+        crew = {"driver_id": driver.pk, "vehicle_id": vehicle.pk}
+        assignment.assign(ride_id=ride.pk, **crew, offer=True, by=dispatcher, at=NOW)
+
+    reported = report(driver, dispatcher)
+
+    offers = Assignment.objects.order_by("ride__pickup_at")
+    assert list(offers.values_list("status", "end_reason", "ended_at")) == [
+        ("expired", "driver_absent", NOW),
+        ("offered", "", None),
+    ]
+    assert (reported.withdrawn_ids, reported.freed_ids) == ([today.pk], [])
+    assert list(RideException.objects.values_list("ride", "type", "detected_by")) == [
+        (today.pk, "assignment_declined", "offer_driver_absent")
+    ]
+    assert AuditEntry.objects.filter(action="rides.withdraw_offer", subject_id=today.pk).count() == 1
+    with pytest.raises(NotFound):
+        accept(ride_id=today.pk, by=dispatcher, at=NOW)
 
 
 def test_change_of_planned_leave_keeps_the_absence(dispatcher: Principal) -> None:
@@ -383,9 +407,9 @@ def test_report_gives_up_when_rides_keep_coming(dispatcher: Principal, monkeypat
     assert (Leave.objects.count(), Event.objects.count()) == (0, 0)
 
 
-def ride_assigned_beside_report() -> Ride:
-    """Report a driver out while an assignment to the driver has not committed; return the ride."""
-    driver, vehicle = fit_pair()
+def ride_assigned_beside_report(*, offer: bool) -> Ride:
+    """Report a driver out while an assignment or offer to the driver has not committed; return the ride."""
+    driver, vehicle = fit_pair(employment="contractor")
     ride: Ride = factories.RideFactory.create()
 
     def report_out() -> None:
@@ -396,7 +420,8 @@ def ride_assigned_beside_report() -> Ride:
 
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
-            assignment.assign(ride_id=ride.pk, driver_id=driver.pk, vehicle_id=vehicle.pk, by=system(), at=NOW)
+            crew = {"driver_id": driver.pk, "vehicle_id": vehicle.pk}
+            assignment.assign(ride_id=ride.pk, **crew, offer=offer, by=system(), at=NOW)
             reporting = other.submit(report_out)
             wait_until_somebody_waits()
         reporting.result()
@@ -405,17 +430,22 @@ def ride_assigned_beside_report() -> Ride:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_ride_assigned_at_the_same_time_is_freed_too() -> None:
-    ride = ride_assigned_beside_report()
+@pytest.mark.parametrize(("offer", "ended"), [(False, "released"), (True, "expired")], ids=["assigned", "offered"])
+def test_ride_assigned_or_offered_at_the_same_time_is_freed_too(offer: bool, ended: str) -> None:
+    ride = ride_assigned_beside_report(offer=offer)
 
     assert (ride.status, ride.driver_id) == ("scheduled", None)
+    assert Assignment.objects.get().status == ended
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_second_look_absent_driver_has_a_ride(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("offer", "status"), [(False, "accepted"), (True, "offered")], ids=["assigned", "offered"])
+def test_without_second_look_absent_driver_has_a_ride(
+    monkeypatch: pytest.MonkeyPatch, offer: bool, status: str
+) -> None:
     """The control of the test above."""
     monkeypatch.setattr(driver_absence, "_require_all_locked", lambda *args: None)
 
-    ride = ride_assigned_beside_report()
+    ride = ride_assigned_beside_report(offer=offer)
 
-    assert (ride.status, Leave.objects.get().driver_id) == ("assigned", ride.driver_id)
+    assert (ride.assignments.get().status, Leave.objects.get().driver_id) == (status, ride.assignments.get().driver_id)

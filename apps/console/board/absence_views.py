@@ -5,6 +5,8 @@ reloaded, left and opened again from the driver's page until the absence has end
 """
 
 import datetime as dt
+import math
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -22,19 +24,27 @@ from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.board import labels
 from apps.console.board.cards import row
+from apps.console.board.forms import parse_accepted
 from apps.console.board.page import reader_of
 from apps.console.board.suggestion_views import ride_card, suggestion_row
 from apps.console.board.timeline import Reader
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.dispatch.queries.board import BoardRide
 from apps.dispatch.queries.replacements import replacements
+from apps.dispatch.queries.suggestions import Preview
+from apps.dispatch.rules.suggesting import Suggestion
+from apps.dispatch.services import driver_out
+from apps.dispatch.services.driver_out import DriverOut
+from apps.dispatch.services.planning import Accepted
 from apps.fleet.models import AbsenceReason, Driver, Leave
 from apps.fleet.services import absences
 from apps.rides.labels import driver_name
 from apps.rides.models import Ride
-from apps.rides.queries import assigned_rides
+from apps.rides.queries import absence_rides
 from apps.rides.queries.ride_needs import slot_of
+from apps.rides.rules.facts import Span
 from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.ranking import ReasonCode
 from apps.rides.services import driver_absence
 from lib.console_forms import add_errors
 from lib.errors import DomainError, NotFound
@@ -70,33 +80,76 @@ class AbsenceForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def report(request: HttpRequest, driver_id: UUID) -> HttpResponse:
-    """Report a driver out, after showing the rides that this frees at once.  The list writes an audit entry."""
+    """Report a driver out, after showing the rides that this frees, each with its best replacement.
+
+    POST with `preview` shows them for the times of the form and stores nothing; with `reassign`, the replacements of
+    the form (`suggestion`) take their rides at once.  The list writes an audit entry.
+    """
     reader = reader_of(request)
     driver = _driver(driver_id, reader)
     form = AbsenceForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
+    is_preview = request.POST.get("preview") == "on"
+    if request.method == "POST" and form.is_valid() and not is_preview:
         try:
-            reported = driver_absence.report(driver_id=driver_id, by=reader.by, at=reader.at, **form.cleaned_data)
+            out = driver_out.report(
+                driver_id=driver_id, accepted=_accepted(request), by=reader.by, at=reader.at, **form.cleaned_data
+            )
         except DomainError as refusal:
             add_errors(form, refusal, _FIELDS)
         else:
-            return redirect("driver_absence", driver_id, reported.leave.pk)
-    rides = _open_rides(driver, reader)
+            _confirm(request, out)
+            return redirect("driver_absence", driver_id, out.reported.leave.pk)
+    away = _period(form, driver, reader)
+    freed = absence_rides.freed_by(driver_id, away, by=reader.by, at=reader.at)
+    under_way = absence_rides.needing_handover(driver_id, away, by=reader.by, at=reader.at)
+    attended = absence_rides.attended_by(driver_id, away, by=reader.by, at=reader.at)
     record_read(
         by=reader.by,
-        action="rides.run",
+        action="rides.suggestions",
         subject_type="driver",
         subject_id=driver_id,
-        rider_ids={ride.rider_id for ride in rides},
+        rider_ids={ride.rider_id for ride in (*freed, *under_way, *attended)},
     )
+    plans = replacements([ride.pk for ride in freed], instead_of=driver_id, by=reader.by, at=reader.at)
     context = {
         **_context(driver, reader),
+        **_plan_context(plans, reader),
         "form": form,
         "absences": list(Leave.objects.filter(driver=driver, ends_at__gt=reader.at).exclude(absence="")),
-        "rides": [_ride_row(ride, reader) for ride in rides if ride.status == RideStatus.ASSIGNED],
-        "under_way": [_ride_row(ride, reader) for ride in rides if ride.status != RideStatus.ASSIGNED],
+        "freed": len(freed),
+        "away": away,
+        "under_way": [_ride_row(ride, reader) for ride in under_way],
+        "attended": [_ride_row(ride, reader) for ride in attended],
     }
-    return render(request, "dispatch/driver_out.html", context, status=UNPROCESSABLE if form.errors else 200)
+    status = UNPROCESSABLE if form.errors and not is_preview else 200
+    return render(request, "dispatch/driver_out.html", context, status=status)
+
+
+def _accepted(request: HttpRequest) -> list[Accepted]:
+    """Return the replacements that the form names, if the rides are to be reassigned at once; malformed ones: none."""
+    if request.POST.get("reassign") != "on":
+        return []
+    try:
+        return parse_accepted(request.POST.getlist("suggestion"))
+    except ValueError:
+        return []
+
+
+def _confirm(request: HttpRequest, out: DriverOut) -> None:
+    count = sum(result.ride is not None for result in out.outcomes)
+    if count:
+        text = ngettext("%(count)s ride is reassigned.", "%(count)s rides are reassigned.", count)
+        messages.success(request, text % {"count": count})
+
+
+def _period(form: AbsenceForm, driver: Driver, reader: Reader) -> Span:
+    """Return the time of the form, by default from now; a form that cannot be reported counts as an empty one."""
+    valid = form.is_bound and form.is_valid()
+    starts_at: dt.datetime = (form.cleaned_data["starts_at"] if valid else None) or reader.at
+    ends_at: dt.datetime = (form.cleaned_data["ends_at"] if valid else None) or absences.default_end(driver, starts_at)
+    if ends_at <= starts_at:
+        return Span(reader.at, absences.default_end(driver, reader.at))
+    return Span(starts_at, ends_at)
 
 
 @require_safe
@@ -109,10 +162,10 @@ def absence(request: HttpRequest, driver_id: UUID, absence_id: UUID) -> HttpResp
     freed_ids = [row["id"] for row in (leave.undo or {}).get("rides", [])]
     rows = Ride.objects.visible_to(reader.by).filter(pk__in=freed_ids).select_related("rider", "driver")
     freed = list(rows.order_by("pickup_at", "pk"))
-    previews = replacements(
-        [ride.pk for ride in freed if ride.status == RideStatus.SCHEDULED], by=reader.by, at=reader.at
-    )
-    under_way = [ride for ride in _open_rides(driver, reader) if ride.status != RideStatus.ASSIGNED]
+    waiting_ids = [ride.pk for ride in freed if ride.status == RideStatus.SCHEDULED]
+    plans = replacements(waiting_ids, by=reader.by, at=reader.at)
+    away = Span(leave.starts_at, leave.ends_at)
+    under_way = absence_rides.needing_handover(driver_id, away, by=reader.by, at=reader.at)
     record_read(
         by=reader.by,
         action="rides.suggestions",
@@ -122,15 +175,10 @@ def absence(request: HttpRequest, driver_id: UUID, absence_id: UUID) -> HttpResp
     )
     context = {
         **_context(driver, reader),
+        **_plan_context(plans, reader),
         "absence": leave,
         "is_over": leave.ends_at <= reader.at,
         "back": request.path,
-        "rows": [suggestion_row(each, plan, reader) for plan in previews for each in plan.plan.suggestions],
-        "unmatched": [
-            {**ride_card(each.ride_id, plan, reader), "conflicts": labels.conflict_summary(each.against)}
-            for plan in previews
-            for each in plan.plan.unplaced
-        ],
         "placed": [
             {**_ride_row(ride, reader), "driver": driver_name(ride.driver, reader.by) if ride.driver else ""}
             for ride in freed
@@ -140,6 +188,29 @@ def absence(request: HttpRequest, driver_id: UUID, absence_id: UUID) -> HttpResp
         "freed": len(freed),
     }
     return render(request, "dispatch/absence.html", context)
+
+
+def _plan_context(plans: Sequence[Preview], reader: Reader) -> dict[str, Any]:
+    """Return the rides with their replacements, and those that nobody can take, in order of urgency."""
+    return {
+        "rows": [_replacement_row(each, plan, reader) for plan in plans for each in plan.plan.suggestions],
+        "unmatched": [
+            {**ride_card(each.ride_id, plan, reader), "conflicts": labels.conflict_summary(each.against)}
+            for plan in plans
+            for each in plan.plan.unplaced
+        ],
+    }
+
+
+def _replacement_row(suggestion: Suggestion, plan: Preview, reader: Reader) -> dict[str, Any]:
+    """Return the context of a replacement; its lateness has a column and is not repeated among the reasons."""
+    added = suggestion.added_drive_minutes
+    return {
+        **suggestion_row(suggestion, plan, reader),
+        "reasons": [reason.message for reason in suggestion.reasons if reason.code is not ReasonCode.LATE],
+        "late_minutes": suggestion.late_minutes,
+        "added_minutes": None if added is None else math.ceil(added),
+    }
 
 
 @require_POST
@@ -177,13 +248,6 @@ def _absence(driver: Driver, absence_id: UUID, reader: Reader) -> Leave:
         return absences.absence_of(driver.pk, absence_id, reader.by)
     except NotFound as gone:
         raise Http404 from gone
-
-
-def _open_rides(driver: Driver, reader: Reader) -> list[Ride]:
-    """Return the driver's open rides until the end of an absence that starts now, soonest first."""
-    until = absences.default_end(driver, reader.at)
-    rides = assigned_rides.for_driver(driver.pk, by=reader.by).filter(driver_id=driver.pk, pickup_at__lt=until)
-    return list(rides.filter(pickup_at__gt=reader.at - dt.timedelta(days=1)).select_related("rider"))
 
 
 def _ride_row(ride: Ride, reader: Reader) -> dict[str, Any]:

@@ -23,6 +23,7 @@ def card(board_ride: BoardRide, reader: Reader) -> dict[str, Any]:
         "mobility": mobility,
         "route": labels.route_label(ride, reader.disclosure),
         "late": labels.lateness(board_ride),
+        "reason": labels.reason_of_waiting(board_ride),
         "service": labels.service(ride),
         "ready": ride.ready_at is not None,  # only will-call rides have it
         "severe": ride.max_exception_severity == "critical",

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from apps.dispatch.labels import place as place
 from apps.dispatch.labels import service as service
 from apps.dispatch.queries.board import BoardRide, awaits_release
+from apps.dispatch.rules.suggesting import most_frequent
 from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride
 from apps.rides.rules.disclosure import Disclosure
@@ -102,5 +103,11 @@ def conflict_summary(counts: Mapping[ViolationCode, int]) -> str:
     """Summarize the violations with the number of drivers each, most frequent first, or that no driver is active."""
     if not counts:
         return _("No driver is active.")
-    most_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{CONFLICT_LABELS[code]} ({count})" for code, count in most_first)
+    return ", ".join(f"{CONFLICT_LABELS[code]} ({count})" for code, count in most_frequent(counts))
+
+
+def reason_of_waiting(board_ride: BoardRide) -> str:
+    """Say why a ride whose driver is out waits; "" for other rides."""
+    if board_ride.nobody_fits is None:
+        return ""
+    return _("Driver out, nobody fits: %(conflicts)s") % {"conflicts": conflict_summary(board_ride.nobody_fits)}

@@ -290,6 +290,7 @@ PAGE_KEYS: Final = (
             ("\N{UPWARDS ARROW} \N{DOWNWARDS ARROW}", _("Previous and next driver")),
             ("a", _("Assign")),
             ("u", _("Unassign the driver")),
+            ("o", _("Report the driver out")),
             ("r", _("Ready now")),
             ("x", _("Select")),
             ("t", _("Jump to now")),

@@ -1,13 +1,16 @@
 """A driver is out: the absence, the rides it frees, and who can take them."""
 
+from typing import Any
 from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.dispatch.queries.replacements import best_replacements
+from apps.dispatch.rules.suggesting import UnplacedRide, most_frequent
+from apps.dispatch.services import driver_out
 from apps.fleet.models import AbsenceReason, Shift
 from apps.fleet.services.absences import ShiftEffect
+from apps.rides.rules.eligibility import ViolationCode
 from apps.rides.schemas.driver_reasons import ReasonOut
 from apps.rides.services import driver_absence
 from lib.api import fields
@@ -50,16 +53,27 @@ class ReplacementOut(OutShape):
     reasons = ReasonOut(many=True)
 
 
+class ConflictCountOut(OutShape):
+    """A rule, and the number of drivers whom it excludes first."""
+
+    code = fields.Choice(choices=list(ViolationCode))
+    drivers = fields.Integer()
+
+
 class FreedRideOut(OutShape):
+    """A ride that waits for a driver; without `best`, `conflicts` say why nobody fits, most frequent first."""
+
     ride_id = fields.Uuid()
     best = ReplacementOut(allow_null=True)
+    conflicts = ConflictCountOut(many=True)
 
 
 class AbsenceOut(OutShape):
     """An absence and its consequences, rides in order of their pickup.
 
     `freedRides` wait for a driver; `best` is null if every driver violates a rule.  The driver is under way, or has the
-    rider on board, on `handoverRideIds`, and was to attend `attendedRideIds`: these rides are unchanged.
+    rider on board, on `handoverRideIds`, and was to attend `attendedRideIds`: these rides are unchanged.  The offers of
+    `withdrawnOfferRideIds` to the driver have ended.
     """
 
     id = fields.Uuid(source="reported.leave.pk")
@@ -70,6 +84,7 @@ class AbsenceOut(OutShape):
     freed_rides = FreedRideOut(many=True)
     handover_ride_ids = fields.List(child=fields.Uuid(), source="reported.handover_ids")
     attended_ride_ids = fields.List(child=fields.Uuid(), source="reported.attended_ids")
+    withdrawn_offer_ride_ids = fields.List(child=fields.Uuid(), source="reported.withdrawn_ids")
 
 
 class UndoQuery(Query):
@@ -109,7 +124,7 @@ class AbsenceViewSet(ApiViewSet):
     def create(self, request: Request, id: UUID) -> Response:
         """Report a driver out: ends their shifts and frees the rides on which they have not departed."""
         body = self.body()
-        reported = driver_absence.report(
+        out = driver_out.report(
             driver_id=id,
             starts_at=body.get("from_"),
             ends_at=body.get("to"),
@@ -118,9 +133,11 @@ class AbsenceViewSet(ApiViewSet):
             by=self.principal,
             at=self.at,
         )
-        best = best_replacements(reported.freed_ids, by=self.principal, at=self.at)
-        freed = [{"ride_id": ride_id, "best": best.get(ride_id)} for ride_id in reported.freed_ids]
-        return self.answer({"reported": reported, "freed_rides": freed})
+        freed = [
+            {"ride_id": ride_id, "best": out.best.get(ride_id), "conflicts": _conflicts(out.unplaced.get(ride_id))}
+            for ride_id in out.reported.freed_ids
+        ]
+        return self.answer({"reported": out.reported, "freed_rides": freed})
 
     def destroy(self, request: Request, id: UUID, absence_id: UUID) -> Response:
         """Undo an absence: gives the shifts and the freed rides back, unless one of these has changed since."""
@@ -132,3 +149,8 @@ class AbsenceViewSet(ApiViewSet):
             at=self.at,
         )
         return self.answer(undone)
+
+
+def _conflicts(unplaced: UnplacedRide | None) -> list[dict[str, Any]]:
+    counts = {} if unplaced is None else unplaced.against
+    return [{"code": code, "drivers": count} for code, count in most_frequent(counts)]

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from apps.rides.queries.driver_timelines import timelines_of
 from apps.rides.queries.ride_needs import slot_of
 from apps.rides.rules import timeliness
 from apps.rides.rules.driver_timeline import Timeline
+from apps.rides.rules.eligibility import ViolationCode
 from apps.rides.rules.facts import RideSlot, Span
 from apps.rides.rules.lifecycle import OPEN, RideStatus
 from lib.access import Principal
@@ -26,6 +27,7 @@ _DAY: Final = dt.timedelta(days=1)
 # Columns that bars, cards and rows show, or that their times are computed from.
 _COLUMNS: Final = (
     "status",
+    "status_changed_at",
     "version",
     "service_type",
     "priority",
@@ -66,7 +68,8 @@ class BoardRide:
     """A ride on the board.  `late`: minutes after the promised, reported or forecast time; 0: in time.
 
     `is_late`: the promise is already broken.  `predicted_end_at`: the predicted end; None if nothing is predicted.
-    `is_context`: outside the filter; shown only because it occupies the driver.
+    `is_context`: outside the filter; shown only because it occupies the driver.  `nobody_fits`: the driver is out, and
+    for how many drivers each rule excluded them from the ride then; None for other rides.
     """
 
     ride: Ride
@@ -75,6 +78,7 @@ class BoardRide:
     is_late: bool = False
     predicted_end_at: dt.datetime | None = None
     is_context: bool = False
+    nobody_fits: Mapping[ViolationCode, int] | None = None
 
     @property
     def span(self) -> Span:
@@ -140,7 +144,7 @@ def board(
     """Return a day within the caller's visibility; with `driver_ids`, only the rows of these drivers.
 
     All unassigned rides are included.  Has a row for each driver who works that day or has a ride.  `counted` filters
-    the rides that are counted by status; None counts all.  Seven queries, independent of the number of rides.
+    the rides that are counted by status; None counts all.  Eight queries, independent of the number of rides.
     """
     on_board = Q(driver__isnull=False) | Q(status__in=sorted(UNASSIGNED))
     if driver_ids is not None:
@@ -148,7 +152,7 @@ def board(
     day = rides_of(axis, by)
     rides = list(day.filter(on_board).exclude(status=RideStatus.CANCELLED).select_related("rider").only(*_COLUMNS))
     counts = by_status(day.filter(counted or Q()))
-    waiting = waiting_of(rides, at)
+    waiting = _with_reasons(waiting_of(rides, at), at)
     of_driver: dict[UUID, list[Ride]] = defaultdict(list)
     for ride in rides:
         if ride.driver_id is not None:
@@ -207,14 +211,30 @@ def driver_ids_of(ride_ids: Collection[UUID], *, by: Principal) -> set[UUID]:
     return set(rows.values_list("driver_id", flat=True))
 
 
-def _by_harm(waiting_ride: BoardRide) -> tuple[bool, bool, dt.datetime, UUID]:
-    """Sort rides without a driver by harm: broken promises first, life-sustaining ones before others, then by promise.
+def _with_reasons(waiting: Sequence[BoardRide], at: dt.datetime) -> list[BoardRide]:
+    """Mark the rides that wait since their driver was reported out, and that no other driver could take.  One query."""
+    absences = Leave.objects.filter(ends_at__gt=at, undo__has_key="unplaced").exclude(absence="")
+    unplaced = {
+        (UUID(row["id"]), reported_at): {ViolationCode(code): count for code, count in row["against"].items()}
+        for undo, reported_at in absences.values_list("undo", "reported_at")
+        for row in undo["unplaced"]
+    }
+    # A ride that has had a driver since, or was not confirmed then, changed its status at another time.
+    reasons = [unplaced.get((each.ride.pk, each.ride.status_changed_at)) for each in waiting]
+    return [
+        each if against is None else replace(each, nobody_fits=against)
+        for each, against in zip(waiting, reasons, strict=True)
+    ]
 
-    A promise is the latest pickup.
+
+def _by_harm(waiting_ride: BoardRide) -> tuple[bool, bool, bool, dt.datetime, UUID]:
+    """Sort rides without a driver by harm: first those that nobody could take when their driver was reported out.
+
+    Then broken promises, life-sustaining ones before others, then by promise.  A promise is the latest pickup.
     """
     ride, slot = waiting_ride.ride, waiting_ride.slot
     is_other = waiting_ride.is_late and ride.priority != Priority.LIFE_SUSTAINING
-    return not waiting_ride.is_late, is_other, slot.latest_pickup_at, ride.pk
+    return waiting_ride.nobody_fits is None, not waiting_ride.is_late, is_other, slot.latest_pickup_at, ride.pk
 
 
 def _by_what_comes(row: DriverRow) -> tuple[bool, dt.datetime, str, str, str]:

@@ -12,7 +12,7 @@ from apps.dispatch.rules.axis import Axis
 from apps.dispatch.rules.suggesting import Available, SuggestionPlan, suggest
 from apps.fleet.models import Activation, Driver, Shift, Vehicle
 from apps.rides.models import Ride
-from apps.rides.queries.assignment_facts import gather_of
+from apps.rides.queries.assignment_facts import gather_of, without_rides
 from apps.rides.queries.candidates import DELAYS_WITHIN, MOST_DRIVERS
 from apps.rides.queries.driver_timelines import drivers_on_duty, earliest
 from apps.rides.queries.ride_needs import needs_of
@@ -34,20 +34,30 @@ class Preview:
     driven: dict[UUID, int]
 
 
-def preview(axis: Axis, *, ride_ids: Collection[UUID] | None = None, by: Principal, at: dt.datetime) -> Preview:
+def preview(
+    axis: Axis,
+    *,
+    ride_ids: Collection[UUID] | None = None,
+    instead_of: UUID | None = None,
+    by: Principal,
+    at: dt.datetime,
+) -> Preview:
     """Suggest drivers for the unassigned rides of a day, or for those of `ride_ids`.
 
-    Unreleased will-calls are included only if they are in `ride_ids`.  At most thirteen queries, however many
+    Unreleased will-calls are included only if they are in `ride_ids`.  With `instead_of`, `ride_ids` are still assigned
+    to that driver, and another driver is suggested as if the driver were out.  At most thirteen queries, however many
     rides; nothing is written.
     """
-    rides = _waiting(axis, ride_ids, by)
+    rides = _waiting(axis, ride_ids, instead_of, by)
     if not rides:
         return Preview(SuggestionPlan((), ()), {}, {}, {}, {})
     needs = [needs_of(ride, at=at) for ride in rides]
-    drivers = _drivers(by)
+    drivers = [driver for driver in _drivers(by) if driver.pk != instead_of]
     around = _around(needs, at)
     vehicles = _vehicles(drivers, around.slot.span)
     facts = gather_of(around, drivers=drivers, vehicles=vehicles, at=at, since=earliest(at))
+    if instead_of is not None:
+        facts = without_rides(facts, ride_ids or ())
     present = drivers_on_duty(drivers, at=at, until=around.slot.span.ends_at + DELAYS_WITHIN, rides=facts.rides)
     plan = suggest(
         needs,
@@ -70,9 +80,12 @@ def preview(axis: Axis, *, ride_ids: Collection[UUID] | None = None, by: Princip
     )
 
 
-def _waiting(axis: Axis, ride_ids: Collection[UUID] | None, by: Principal) -> list[Ride]:
+def _waiting(axis: Axis, ride_ids: Collection[UUID] | None, instead_of: UUID | None, by: Principal) -> list[Ride]:
     rows = Ride.objects.visible_to(by).filter(
-        status=RideStatus.SCHEDULED, pickup_at__gte=axis.starts_at, pickup_at__lt=axis.ends_at
+        status=RideStatus.SCHEDULED if instead_of is None else RideStatus.ASSIGNED,
+        driver_id=instead_of,
+        pickup_at__gte=axis.starts_at,
+        pickup_at__lt=axis.ends_at,
     )
     rows = rows.exclude(will_call=True, ready_at=None) if ride_ids is None else rows.filter(pk__in=ride_ids)
     return list(rows.select_related("rider").order_by("pickup_at", "pk")[:MOST])

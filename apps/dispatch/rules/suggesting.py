@@ -72,6 +72,11 @@ class SuggestionPlan:
     unplaced: tuple[UnplacedRide, ...]
 
 
+def most_frequent(against: Mapping[ViolationCode, int]) -> list[tuple[ViolationCode, int]]:
+    """Return the rules that exclude drivers, with the number of drivers, most frequent first."""
+    return sorted(against.items(), key=lambda item: (-item[1], item[0]))
+
+
 def suggest(
     waiting: Iterable[RideNeeds],
     drivers: Sequence[Available],

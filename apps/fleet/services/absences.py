@@ -132,6 +132,14 @@ def remember(leave: Leave, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
     leave.save(update_fields=["undo"])
 
 
+@transaction.atomic
+def remember_unplaced(absence_id: UUID, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Remember the freed rides that no driver could take at the report.  No effect on an absence undone meanwhile."""
+    leave = Leave.objects.select_for_update(of=("self",)).filter(pk=absence_id).first()
+    if leave is not None and rows:
+        remember(leave, "unplaced", rows)
+
+
 def absence_of(driver_id: UUID, absence_id: UUID, by: Principal) -> Leave:
     """Read an absence of a driver within the caller's data scope, without a lock.
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -149,6 +149,21 @@ def gather_of(
         units={vehicle.pk: vehicle.unit_number for vehicle in vehicles},
         vehicle_of=vehicle_of or {},
         rides=rides,
+    )
+
+
+def without_rides(facts: Facts, ride_ids: Collection[UUID]) -> Facts:
+    """Return the facts as they are once these rides have lost their driver, vehicle and attendants."""
+    lost = frozenset(ride_ids)
+
+    def remaining(slots: Iterable[RideSlot]) -> tuple[RideSlot, ...]:
+        return tuple(slot for slot in slots if slot.ride_id not in lost)
+
+    return replace(
+        facts,
+        drivers={pk: replace(driver, slots=remaining(driver.slots)) for pk, driver in facts.drivers.items()},
+        vehicles={pk: replace(vehicle, slots=remaining(vehicle.slots)) for pk, vehicle in facts.vehicles.items()},
+        rides=[(ride, slot) for ride, slot in facts.rides if ride.pk not in lost],
     )
 
 

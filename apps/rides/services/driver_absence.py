@@ -1,14 +1,15 @@
 """A driver is out: takes the driver out of shifts and off the rides that have not departed, and undoes it.
 
-Locks rides by id and then the driver, as an assignment does, and frees all or nothing.  A ride that is assigned
-between listing and locking is found after the driver is locked; then everything is rolled back and starts again.
+Locks rides by id and then the driver, as an assignment does, and frees all or nothing.  A ride that is assigned or
+offered between listing and locking is found after the driver is locked; then everything is rolled back and starts
+again.  Open offers are withdrawn, because the driver is not there to answer.
 A rider who waits for a driver under way, or is on board, is not left without one: such rides are listed, so that a
 dispatcher hands them over.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,11 +22,12 @@ from apps.fleet.models import AbsenceReason, Driver, Leave, Shift
 from apps.fleet.queries import lock_crews
 from apps.fleet.services import absences, drivers
 from apps.fleet.services.absences import ChangedShift
-from apps.rides.models import Assignment, Ride, RideQuerySet
-from apps.rides.queries.ride_needs import slot_of
+from apps.rides.models import Assignment, Ride
+from apps.rides.queries import absence_rides
+from apps.rides.queries.absence_rides import meets, soonest_first
 from apps.rides.rules.facts import Span
-from apps.rides.rules.lifecycle import WITH_DRIVER, RideStatus
-from apps.rides.services import assignment, exceptions
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.services import assignment, exceptions, offers
 from apps.rides.services.fleet_changes import TRIES, RidesKeepComing
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
@@ -34,8 +36,6 @@ from lib.scopes import Scope
 UNASSIGN_REASON: Final[Mapping[str, str]] = {AbsenceReason.SICK: "driver_ill"}
 _ANY_OTHER: Final = "driver_absent"
 _AS_BEFORE: Final = "The absence of the driver was undone."  # stored in the database: not translated
-# Rides with an earlier pickup time were never closed; nobody waits for them.
-_PAST: Final = timedelta(hours=24)
 # Exceptions open and resolve by themselves while a ride waits; they are no decision of a person about the ride.
 _NO_CHANGE: Final = (exceptions.OPENED, exceptions.NOTED, exceptions.ACKNOWLEDGED, exceptions.RESOLVED)
 
@@ -62,17 +62,32 @@ class _MissedOne(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class FreedRide:
+    """A ride that waits for a driver: its version while the driver had it, and now."""
+
+    ride_id: UUID
+    former_version: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedAbsence:
     """An absence, the changed shifts, and the rides in the data scope that it affects, each in order of their pickup.
 
     `handover`: the driver is under way or has the rider on board.  `attended`: the driver was to be the attendant.
+    `withdrawn`: the ride was offered to the driver.
     """
 
     leave: Leave
     shifts: list[ChangedShift]
-    freed_ids: list[UUID]
+    freed: list[FreedRide]
     handover_ids: list[UUID]
     attended_ids: list[UUID]
+    withdrawn_ids: list[UUID]
+
+    @property
+    def freed_ids(self) -> list[UUID]:
+        return [freed.ride_id for freed in self.freed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +119,7 @@ def report(
     """
     ride_ids: set[UUID] = set()
     for _attempt in range(TRIES):
-        ride_ids |= set(_assigned(driver_id, at, starts_at or at).values_list("pk", flat=True))
+        ride_ids |= {ride.pk for ride in _concerned(driver_id, min(at, starts_at or at))}
         try:
             return _report(driver_id, ride_ids, starts_at or at, ends_at, reason=reason, note=note, by=by, at=at)
         except _MissedOne:
@@ -143,7 +158,7 @@ def undo(
     restored = absences.undo(leave, driver, as_far_as_possible=without_rides, by=by, at=at)
     _assign_again(before, rides, by=by, at=at)
     visible_ids = set(Ride.objects.visible_to(by).filter(pk__in=freed).values_list("pk", flat=True))
-    return UndoneAbsence(restored, [ride.pk for ride in _soonest_first(rides) if ride.pk in visible_ids])
+    return UndoneAbsence(restored, [ride.pk for ride in soonest_first(rides) if ride.pk in visible_ids])
 
 
 @transaction.atomic
@@ -164,30 +179,43 @@ def _report(
     away = Span(starts_at, ends_at)
     _require_all_locked(driver, away, ride_ids, at)
     leave, shifts = absences.start(driver, starts_at=starts_at, ends_at=ends_at, reason=reason, note=note, by=by, at=at)
-    freed = [ride for ride in rides if _is_freed(ride, driver, away, at)]
+    # Before the rides lose their provider: a partner does not see them afterwards.
     visible_ids = set(Ride.objects.visible_to(by).filter(pk__in=ride_ids).values_list("pk", flat=True))
-    dispatcher = by.elevated(Scope.ASSIGNMENTS_WRITE)
-    reason_code = UNASSIGN_REASON.get(reason, _ANY_OTHER)
-    remembered = []
-    for ride in _soonest_first(freed):
-        former_assignment = str(ride.assignment_id)
-        assignment.detach(ride, reason_code=reason_code, note=note, by=dispatcher, at=at)
-        assignment.audit_release(ride, reason_code=reason_code, note=note, by=by)
-        remembered.append({"id": str(ride.pk), "version": ride.version, "assignmentId": former_assignment})
-    absences.remember(leave, "rides", remembered)
+    freed = _free(
+        [ride for ride in rides if _is_freed(ride, driver, away, at)], leave, reason=reason, note=note, by=by, at=at
+    )
+    withdrawn_ids = _withdraw_offers(rides, driver, away, by=by, at=at)
     return ReportedAbsence(
         leave=leave,
         shifts=shifts,
-        freed_ids=[ride.pk for ride in _soonest_first(freed) if ride.pk in visible_ids],
-        handover_ids=_affected(
-            Q(driver_id=driver_id) | Q(attendant_ids__contains=[driver_id]),
-            WITH_DRIVER - {RideStatus.ASSIGNED},
-            away,
-            by,
-            at,
-        ),
-        attended_ids=_affected(Q(attendant_ids__contains=[driver_id]), {RideStatus.ASSIGNED}, away, by, at),
+        freed=[row for row in freed if row.ride_id in visible_ids],
+        handover_ids=[ride.pk for ride in absence_rides.needing_handover(driver_id, away, by=by, at=at)],
+        attended_ids=[ride.pk for ride in absence_rides.attended_by(driver_id, away, by=by, at=at)],
+        withdrawn_ids=[ride_id for ride_id in withdrawn_ids if ride_id in visible_ids],
     )
+
+
+def _free(
+    rides: Collection[Ride], leave: Leave, *, reason: str, note: str, by: Principal, at: datetime
+) -> list[FreedRide]:
+    """Unassign locked rides, and remember them for the undo."""
+    dispatcher = by.elevated(Scope.ASSIGNMENTS_WRITE)
+    reason_code = UNASSIGN_REASON.get(reason, _ANY_OTHER)
+    freed, remembered = [], []
+    for ride in soonest_first(rides):
+        former_assignment, former_version = str(ride.assignment_id), ride.version
+        assignment.detach(ride, reason_code=reason_code, note=note, by=dispatcher, at=at)
+        assignment.audit_release(ride, reason_code=reason_code, note=note, by=by)
+        freed.append(FreedRide(ride.pk, former_version, ride.version))
+        remembered.append({"id": str(ride.pk), "version": ride.version, "assignmentId": former_assignment})
+    absences.remember(leave, "rides", remembered)
+    return freed
+
+
+def _withdraw_offers(rides: Collection[Ride], driver: Driver, away: Span, *, by: Principal, at: datetime) -> list[UUID]:
+    """Withdraw the open offers of locked rides to the driver; return the rides, soonest first."""
+    affected = [ride for ride in soonest_first(rides) if meets(ride, away, at)]
+    return [ride.pk for ride in affected if offers.withdraw(ride, driver.pk, why="driver_absent", by=by, at=at)]
 
 
 def _locked(ride_ids: Collection[UUID]) -> list[Ride]:
@@ -195,38 +223,23 @@ def _locked(ride_ids: Collection[UUID]) -> list[Ride]:
     return list(rows.select_related("facility", "pickup_facility", "payer").order_by("pk"))
 
 
+def _concerned(driver_id: UUID, since: datetime) -> list[Ride]:
+    """Return the rides that are assigned or offered to the driver; the absence may meet some of them.  Two queries."""
+    return [
+        *absence_rides.assigned_to(driver_id, since=since),
+        *absence_rides.offered_to(driver_id, since=since),
+    ]
+
+
 def _require_all_locked(driver: Driver, away: Span, ride_ids: Collection[UUID], at: datetime) -> None:
-    """Require that no ride was assigned to the locked driver after the rides were listed."""
-    later = _assigned(driver.pk, at, away.starts_at).exclude(pk__in=ride_ids)
-    if any(_is_freed(ride, driver, away, at) for ride in later):
+    """Require that no ride was assigned or offered to the locked driver after the rides were listed."""
+    concerned = _concerned(driver.pk, min(at, away.starts_at))
+    if any(ride.pk not in ride_ids and meets(ride, away, at) for ride in concerned):
         raise _MissedOne
 
 
-def _assigned(driver_id: UUID, at: datetime, starts_at: datetime) -> RideQuerySet:
-    """Select the driver's rides on which they have not set out; the caller decides which of them the absence meets."""
-    earliest = min(at, starts_at) - _PAST
-    return Ride.objects.filter(driver_id=driver_id, status=RideStatus.ASSIGNED, pickup_at__gt=earliest)
-
-
 def _is_freed(ride: Ride, driver: Driver, away: Span, at: datetime) -> bool:
-    return ride.driver_id == driver.pk and ride.status == RideStatus.ASSIGNED and _meets(ride, away, at)
-
-
-def _meets(ride: Ride, away: Span, at: datetime) -> bool:
-    """Return whether the ride needs its driver during the absence; an overdue ride needs its driver from now."""
-    span = slot_of(ride, at=at).span
-    return span.starts_at < away.ends_at and max(span.ends_at, at) >= away.starts_at
-
-
-def _affected(whose: Q, statuses: Collection[RideStatus], away: Span, by: Principal, at: datetime) -> list[UUID]:
-    rows = Ride.objects.visible_to(by).filter(
-        whose, status__in=sorted(statuses), pickup_at__gt=min(at, away.starts_at) - _PAST
-    )
-    return [ride.pk for ride in _soonest_first(rows) if _meets(ride, away, at)]
-
-
-def _soonest_first(rides: Collection[Ride] | RideQuerySet) -> list[Ride]:
-    return sorted(rides, key=lambda ride: (ride.pickup_at, ride.pk))
+    return ride.driver_id == driver.pk and ride.status == RideStatus.ASSIGNED and meets(ride, away, at)
 
 
 def _changed(rides: Sequence[Ride], freed: Mapping[UUID, Mapping[str, Any]]) -> list[UUID]:
@@ -236,7 +249,7 @@ def _changed(rides: Sequence[Ride], freed: Mapping[UUID, Mapping[str, Any]]) -> 
         since |= Q(subject_id=ride_id, sequence__gt=row["version"])
     events = Event.objects.filter(since, subject_type="ride").exclude(type__in=_NO_CHANGE)
     changed_ids = set(events.values_list("subject_id", flat=True))
-    return [ride.pk for ride in _soonest_first(rides) if ride.pk in changed_ids or ride.status != RideStatus.SCHEDULED]
+    return [ride.pk for ride in soonest_first(rides) if ride.pk in changed_ids or ride.status != RideStatus.SCHEDULED]
 
 
 def _assign_again(before: Sequence[Assignment], rides: Sequence[Ride], *, by: Principal, at: datetime) -> None:

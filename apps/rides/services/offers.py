@@ -123,6 +123,20 @@ def _expire(offer_id: UUID, *, by: Principal, at: datetime) -> bool:
     return True
 
 
+def withdraw(ride: Ride, driver_id: UUID, *, why: str, by: Principal, at: datetime) -> bool:
+    """End the open offer of a locked ride to a driver who cannot answer it; return whether there was one.
+
+    The exception is that of an offer that was declined, because the ride needs another driver.
+    """
+    offer = Assignment.objects.filter(ride=ride, driver_id=driver_id, status=Assignment.Status.OFFERED).first()
+    if offer is None:
+        return False
+    offer.ride = ride
+    _end(offer, Assignment.Status.EXPIRED, why=why, by=by, at=at)
+    _audit("rides.withdraw_offer", offer, by)
+    return True
+
+
 def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal, expected_version: int | None) -> Assignment:
     """Lock the ride of an offer to a provider inside the data scope, and read the offer."""
     rides = Ride.objects.filter(pk=ride_id)
@@ -148,9 +162,9 @@ def _locked_offer(ride_id: UUID, assignment_id: UUID | None, by: Principal, expe
     return candidates[0]
 
 
-def _end(offer: Assignment, status: Assignment.Status, *, by: Principal, at: datetime) -> None:
+def _end(offer: Assignment, status: Assignment.Status, *, why: str = "", by: Principal, at: datetime) -> None:
     offer.status, offer.ended_at = status, at
-    offer.end_reason = status.value
+    offer.end_reason = why or status.value
     if status is Assignment.Status.DECLINED:
         offer.responded_at = at
     offer.save(update_fields=["status", "ended_at", "end_reason", "responded_at", "decline_reason"])
@@ -159,7 +173,7 @@ def _end(offer: Assignment, status: Assignment.Status, *, by: Principal, at: dat
         ExceptionType.ASSIGNMENT_DECLINED,
         by=by,
         at=at,
-        detected_by=f"offer_{status.value}",
+        detected_by=f"offer_{why or status.value}",
         details={"assignmentId": str(offer.pk), "driverId": str(offer.driver_id)},
     )
 

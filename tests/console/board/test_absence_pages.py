@@ -12,6 +12,8 @@ from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.fleet.models import Driver, Leave, Vehicle
 from apps.rides.models import Ride
+from apps.rides.services import assignment
+from lib.access import system
 from tests import factories
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
@@ -50,7 +52,8 @@ def test_report_page_shows_rides_and_frees_them(desk: Client) -> None:
     page = text_of(desk.get(out(driver)))
     plan = report(desk, driver, note="Called in.")
 
-    assert "2 rides today would wait for a driver" in page
+    assert "2 rides would wait for a driver" in page
+    assert "2 rides that no other driver can take" in page
     leave = Leave.objects.get()
     assert (leave.absence, leave.reason, leave.starts_at, leave.ends_at) == ("sick", "Called in.", NOW, DAY_ENDS)
     assert plan.redirect_chain == [(f"{out(driver)}{leave.pk}/", 302)]
@@ -60,6 +63,75 @@ def test_report_page_shows_rides_and_frees_them(desk: Client) -> None:
     read = AuditEntry.objects.filter(action="rides.suggestions").latest("id")
     assert set(read.rider_ids) == {ride.rider_id for ride in rides}
     assert "Already reported out" in text_of(desk.get(out(driver)))
+
+
+def test_report_page_names_replacements_and_their_cost_before_the_report(desk: Client) -> None:
+    driver, vehicle, _rides = crew_with_rides(2)
+    colleague, _ = fit_pair(provider=driver.provider)
+    place = {"last_lat": "41.9071", "last_lng": "-87.6722", "last_located_at": NOW}
+    # The colleague drives the vehicle of the driver, which is free once the driver is out.
+    Driver.objects.filter(pk=colleague.pk).update(default_vehicle=vehicle, **place)
+
+    page = desk.get(out(driver))
+
+    assert [row["late_minutes"] for row in page.context["rows"]] == [0, 0]
+    assert all(row["added_minutes"] > 0 for row in page.context["rows"])
+    assert "2 rides with a replacement" in text_of(page)
+    assert "On time" in text_of(page)
+    assert set(Ride.objects.values_list("driver", flat=True)) == {driver.pk}
+
+
+def test_report_reassigns_all_at_once_except_rides_that_changed(desk: Client) -> None:
+    driver, _, rides = crew_with_rides(3)
+    substitute, _ = fit_pair()
+    suggestions = re.findall(r'name="suggestion" value="([^"]+)"', desk.get(out(driver)).content.decode())
+    Ride.objects.filter(pk=rides[1].pk).update(version=rides[1].version + 5)
+
+    after = report(desk, driver, reassign="on", suggestion=[*suggestions, "nonsense"][:3])
+
+    assert told(after) == ["2 rides are reassigned."]
+    assert [ride.driver_id for ride in Ride.objects.order_by("pickup_at")] == [substitute.pk, None, substitute.pk]
+    assert "1 ride with a replacement" in text_of(after)
+
+
+def test_malformed_suggestions_are_not_reassigned(desk: Client) -> None:
+    driver, _, _ = crew_with_rides(1)
+    fit_pair()
+
+    after = report(desk, driver, reassign="on", suggestion=["nonsense"])
+
+    assert (told(after), Ride.objects.get().status) == ([], "scheduled")
+
+
+def test_other_times_show_other_rides_and_store_nothing(desk: Client) -> None:
+    driver, _, rides = crew_with_rides(3)
+    times = {"starts_at": "2026-11-20T12:00", "ends_at": "2026-11-20T13:00"}
+
+    page = desk.post(out(driver), {"reason": "sick", "preview": "on", **times})
+    backwards = desk.post(out(driver), {"reason": "sick", "preview": "on", "ends_at": "2026-11-20T08:00"})
+
+    assert [row["ride"].pk for row in page.context["unmatched"]] == [rides[1].pk]
+    assert (backwards.status_code, backwards.context["freed"]) == (200, 3)
+    assert (Leave.objects.count(), Ride.objects.filter(status="assigned").count()) == (0, 3)
+
+
+def test_rides_that_nobody_can_take_are_first_in_the_queue_with_the_reason(desk: Client) -> None:
+    driver, _vehicle, rides = crew_with_rides(2)
+    late = factories.RideFactory.create(pickup_at=NOW - HOUR)
+    report(desk, driver)
+
+    board = desk.get("/console/board/")
+
+    assert [card["ride"].pk for card in board.context["queue"]] == [rides[0].pk, rides[1].pk, late.pk]
+    assert "Driver out, nobody fits: not on shift (1)" in text_of(board)
+    substitute, other_vehicle = fit_pair()
+    for ride in rides:
+        ride.refresh_from_db()
+    crew = {"driver_id": substitute.pk, "vehicle_id": other_vehicle.pk}
+    assignment.assign(ride_id=rides[0].pk, **crew, by=system(), at=NOW)
+    assignment.unassign(ride_id=rides[0].pk, reason_code="replanned", by=system(), at=NOW + HOUR / 60)
+    again = desk.get("/console/board/")
+    assert [card["ride"].pk for card in again.context["queue"]] == [rides[1].pk, late.pk, rides[0].pk]
 
 
 def test_reassigning_all_places_rides_and_ends_the_undo(desk: Client) -> None:
