@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 AXIS = Axis(dt.date(2026, 11, 20), "America/Chicago")
 HOUR = dt.timedelta(hours=1)
-QUERIES = 7
+QUERIES = 8
 
 
 def _driven(driver: Driver, **columns: Any) -> Ride:

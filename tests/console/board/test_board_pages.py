@@ -205,7 +205,7 @@ def test_the_board_costs_the_same_queries_however_many_rides(
         factories.RideFactory.create()
 
     # session and user; seven of the day; names of facilities; the operator's reasons; audit trail; inbox
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(14):
         desk.get(BOARD)
 
 
