@@ -188,8 +188,8 @@ def test_absent_driver_is_on_leave_for_assignments(dispatcher: Principal) -> Non
 def test_open_offers_to_the_driver_are_withdrawn(dispatcher: Principal) -> None:
     driver, vehicle = fit_pair(employment="contractor")
     today, tomorrow = (factories.RideFactory.create(pickup_at=PICKUP + hours * HOUR) for hours in (0, 24))
+    crew: dict[str, Any] = {"driver_id": driver.pk, "vehicle_id": vehicle.pk}
     for ride in (today, tomorrow):
-        crew = {"driver_id": driver.pk, "vehicle_id": vehicle.pk}
         assignment.assign(ride_id=ride.pk, **crew, offer=True, by=dispatcher, at=NOW)
 
     reported = report(driver, dispatcher)
@@ -420,7 +420,7 @@ def ride_assigned_beside_report(*, offer: bool) -> Ride:
 
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
-            crew = {"driver_id": driver.pk, "vehicle_id": vehicle.pk}
+            crew: dict[str, Any] = {"driver_id": driver.pk, "vehicle_id": vehicle.pk}
             assignment.assign(ride_id=ride.pk, **crew, offer=offer, by=system(), at=NOW)
             reporting = other.submit(report_out)
             wait_until_somebody_waits()

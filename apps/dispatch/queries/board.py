@@ -217,7 +217,7 @@ def _with_reasons(waiting: Sequence[BoardRide], at: dt.datetime) -> list[BoardRi
     unplaced = {
         (UUID(row["id"]), reported_at): {ViolationCode(code): count for code, count in row["against"].items()}
         for undo, reported_at in absences.values_list("undo", "reported_at")
-        for row in undo["unplaced"]
+        for row in (undo or {}).get("unplaced", [])
     }
     # A ride that has had a driver since, or was not confirmed then, changed its status at another time.
     reasons = [unplaced.get((each.ride.pk, each.ride.status_changed_at)) for each in waiting]

@@ -83,7 +83,7 @@ def preview(
 def _waiting(axis: Axis, ride_ids: Collection[UUID] | None, instead_of: UUID | None, by: Principal) -> list[Ride]:
     rows = Ride.objects.visible_to(by).filter(
         status=RideStatus.SCHEDULED if instead_of is None else RideStatus.ASSIGNED,
-        driver_id=instead_of,
+        driver=instead_of,
         pickup_at__gte=axis.starts_at,
         pickup_at__lt=axis.ends_at,
     )

@@ -127,7 +127,7 @@ def test_rides_that_nobody_can_take_are_first_in_the_queue_with_the_reason(desk:
     substitute, other_vehicle = fit_pair()
     for ride in rides:
         ride.refresh_from_db()
-    crew = {"driver_id": substitute.pk, "vehicle_id": other_vehicle.pk}
+    crew: dict[str, Any] = {"driver_id": substitute.pk, "vehicle_id": other_vehicle.pk}
     assignment.assign(ride_id=rides[0].pk, **crew, by=system(), at=NOW)
     assignment.unassign(ride_id=rides[0].pk, reason_code="replanned", by=system(), at=NOW + HOUR / 60)
     again = desk.get("/console/board/")
