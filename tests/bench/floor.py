@@ -31,6 +31,7 @@ SELECT r.id::text, r.trip_id::text, r.leg_type, r.leg_sequence, nullif(r.client_
     r.status_changed_at, r.departed_at, r.arrived_pickup_at, r.boarded_at, r.arrived_dropoff_at, r.dropped_off_at,
     coalesce({_CAME} > {_LATE_FROM}, false),
     coalesce(greatest(0, floor(extract(epoch FROM {_CAME} - {_LATE_FROM}) / 60))::int, 0), r.eta_pickup_at,
+    CASE WHEN r.eta_pickup_at IS NOT NULL THEN 'reported' END,
     CASE WHEN NOT r.will_call THEN 'not_applicable' WHEN r.ready_at IS NOT NULL THEN 'released'
         WHEN r.will_call_expires_at <= now() THEN 'expired' ELSE 'waiting' END,
     r.provider_id::text, r.driver_id::text, r.vehicle_id::text, r.attendant_ids::text[], r.end_note,
@@ -56,10 +57,11 @@ _PLAIN = (
     "vehicleTypeRequested", "standingOrderId", "occurrenceKey", "occurrenceState", "originalServiceDate",
     "requestedAt", "confirmBy", "scheduledAt", "reviewReasons", "status", "statusChangedAt", "departedAt",
     "arrivedPickupAt", "boardedAt",
-    "arrivedDropoffAt", "droppedOffAt", "isLate", "lateMinutes", "etaPickup", "releaseState", "providerId", "driverId",
-    "vehicleId", "attendantIds", "endNote", "estimatedMiles", "estimatedMinutes", "loadedMiles", "loadedMilesSource",
-    "odometerStart", "odometerEnd", "waitMinutes", "onboardMinutes", "handoffName", "documentationComplete",
-    "missingDocuments", "openExceptionCount", "maxExceptionSeverity", "createdAt", "updatedAt", "version",
+    "arrivedDropoffAt", "droppedOffAt", "isLate", "lateMinutes", "etaPickup", "etaSource", "releaseState", "providerId",
+    "driverId", "vehicleId", "attendantIds", "endNote", "estimatedMiles", "estimatedMinutes", "loadedMiles",
+    "loadedMilesSource", "odometerStart", "odometerEnd", "waitMinutes", "onboardMinutes", "handoffName",
+    "documentationComplete", "missingDocuments", "openExceptionCount", "maxExceptionSeverity", "createdAt",
+    "updatedAt", "version",
 )  # fmt: skip
 _JSON = (
     "externalIds", "pickup", "dropoff", "accommodation", "companions", "discharge", "dialysis", "requestedBy",

@@ -9,6 +9,7 @@ from apps.organizations.rules import opening_hours
 from apps.rides.rules import timing
 from apps.rides.rules.exception_rules import (
     Facts,
+    Forecast,
     Terms,
     evaluate,
     expires_at,
@@ -309,6 +310,33 @@ def test_shorter_facility_response_counts_but_not_a_longer_one() -> None:
 
     assert found(leg, NOON + 30 * MINUTE, by=sooner) == {"will_call_overdue": (WARNING, 2)}
     assert found(leg, NOON + 60 * MINUTE, by=later) == {"will_call_overdue": (WARNING, 2)}
+
+
+@pytest.mark.parametrize(
+    ("late", "foreseen", "severity"), [(4, False, None), (5, False, WARNING), (1, True, WARNING), (0, True, None)]
+)
+def test_predicted_lateness_opens_at_five_minutes_and_closes_at_none(
+    late: int, foreseen: bool, severity: str | None
+) -> None:
+    by = terms(forecast=Forecast(NOON + (15 + late) * MINUTE, None), foreseen=foreseen)
+
+    assert found(ride("assigned"), NOON, by=by).get("late_pickup_predicted", (None, 0))[0] == severity
+    assert found(ride("assigned"), NOON - 3 * HOUR, by=by) == {}
+
+
+@pytest.mark.parametrize(("spare", "minutes"), [(-30, 2), (6, 3), (60, 10)])
+def test_ride_is_predicted_again_the_sooner_the_closer_it_is_to_being_late(spare: int, minutes: int) -> None:
+    by = terms(forecast=Forecast(NOON + (20 - spare) * MINUTE, None))
+
+    assert evaluate(ride("assigned"), by, NOON - HOUR).next_at == NOON - HOUR + minutes * MINUTE
+
+
+@pytest.mark.parametrize(("arrives", "severity"), [(60, None), (61, WARNING), (76, CRITICAL)])
+def test_appointment_is_judged_by_the_predicted_arrival(arrives: int, severity: str | None) -> None:
+    facts = ride("assigned", service_type="dialysis", appointment_at=NOON + HOUR, estimated_minutes=90)
+    by = terms(forecast=Forecast(NOON, NOON + arrives * MINUTE))
+
+    assert found(facts, NOON, by=by).get("late_to_appointment", (None, 0))[0] == severity
 
 
 def test_ladder_is_that_of_the_facility() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from apps.rides.rules.exception_rules import (
     Facts,
+    Forecast,
     Terms,
     evaluate,
     expires_at,
@@ -78,6 +79,8 @@ def agreed(draw: st.DrawFn, pickup_at: dt.datetime) -> Terms:
         closes_at=closes_at,
         was_brought=draw(st.booleans()),
         ladder_ahead=ladder[4] * MINUTE,
+        forecast=draw(st.none() | st.builds(Forecast, maybe, maybe)),
+        foreseen=draw(st.booleans()),
     )
 
 
@@ -109,7 +112,9 @@ def test_first_look_comes_before_anything_stands(data: st.DataObject, facts: Fac
 
 @given(st.data(), rides(), moments)
 def test_time_alone_makes_nothing_better_until_it_expires(data: st.DataObject, facts: Facts, at: dt.datetime) -> None:
+    """Predictions are left out: they change with the location of the driver, not with time alone."""
     by, later = data.draw(agreed(facts.pickup_at)), at + data.draw(st.integers(1, 48)) * HOUR
+    by = by._replace(forecast=None)
     after = evaluate(facts, by, later).findings
 
     for type_, finding in evaluate(facts, by, at).findings.items():

@@ -49,7 +49,7 @@ def test_late_pickup_opens_once_and_is_told(hospital: Facility) -> None:
     assert (exception.trip_id, exception.rider_id, exception.facility_id) == (None, ride.rider_id, hospital.pk)
     assert exception.summary == "Late pickup"
     assert (row.version, row.open_exception_count, row.max_exception_severity) == (2, 1, "warning")
-    assert (row.next_check_at, row.updated_at) == (WINDOW_END + 30 * MINUTE, late)
+    assert (row.next_check_at, row.updated_at) == (late + 10 * MINUTE, late)  # then it is predicted again
     event = Event.objects.get()
     assert (event.type, event.sequence, event.actor, event.occurred_at) == ("ride.exception", 2, "system", late)
     assert (event.facility_id, event.provider_id) == (hospital.pk, row.provider_id)
@@ -156,7 +156,7 @@ def test_resolved_exception_reopens_only_when_it_escalates(dispatcher: Principal
     tick(WINDOW_END + 2 * MINUTE)
 
     assert standing(ride) == {}
-    assert fresh(ride).next_check_at == WINDOW_END + 30 * MINUTE
+    assert fresh(ride).next_check_at == WINDOW_END + 12 * MINUTE
     tick(WINDOW_END + 30 * MINUTE)
     assert standing(ride) == {"late_pickup": "critical"}
     assert exceptions_of(ride) == [("late_pickup", "open"), ("late_pickup", "resolved")]

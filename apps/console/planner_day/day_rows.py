@@ -129,7 +129,7 @@ def _arrival_texts(ride: Ride, facility_day: FacilityDay, now: datetime) -> list
         return [*texts, estimate] if dropoff_at else texts
     if status is RideStatus.ARRIVED:
         return [{"text": _("The vehicle is at the door since"), "at": ride.arrived_pickup_at}]
-    if ride.eta_pickup_at is not None:
+    if ride.eta_pickup_at is not None and (ride.eta_pickup_at >= now or ride.pk not in facility_day.predicted_arrivals):
         return _estimate(ride, facility_day, ride.eta_pickup_at, now)
     if ride.will_call and ride.ready_at is None:
         return [{"text": _("A pickup time is promised once the rider is ready.")}]

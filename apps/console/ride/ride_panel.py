@@ -18,6 +18,7 @@ from apps.rides import labels as rides_labels
 from apps.rides import pickup_points
 from apps.rides.labels import ADVICE, note_text
 from apps.rides.models import Assignment, Ride, RideException
+from apps.rides.queries.ride_forecasts import Eta, EtaSource
 from apps.rides.queries.ride_story import Story
 from apps.rides.queries.rides import Entry
 from apps.rides.rules import disclosure
@@ -272,15 +273,18 @@ def _as_words(name: str) -> str:
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def times(ride: Ride, late: int | None) -> list[dict[str, Any]]:
-    """Return the known times of a ride with labels; `late` (minutes) belongs to the first one, the pickup."""
+def times(ride: Ride, late: int | None, eta: Eta) -> list[dict[str, Any]]:
+    """Return the known times of a ride with labels; `late` (minutes) belongs to the first one, the pickup.
+
+    An arrival that cannot be predicted has a text in place of a time.
+    """
     kind = _("Pickup, estimated") if ride.will_call else _("Pickup")
     labeled_times: list[tuple[str, datetime | None]] = [
         (kind, ride.pickup_at),
         (_("Appointment"), ride.appointment_at),
         (_("Ready"), ride.ready_at),
         (_("Promised by"), ride.promised_pickup_by),
-        (_("Expected at the pickup"), ride.eta_pickup_at),
+        (_("Expected at the pickup"), eta.at),
         (_("Departed"), ride.departed_at),
         (_("Arrived at the pickup"), ride.arrived_pickup_at),
         (_("On board"), ride.boarded_at),
@@ -289,4 +293,6 @@ def times(ride: Ride, late: int | None) -> list[dict[str, Any]]:
     ]
     rows = [{"label": label, "at": at} for label, at in labeled_times if at is not None]
     rows[0]["late"] = late
+    if eta.source is EtaSource.LOCATION_UNKNOWN:
+        rows.append({"label": _("Expected at the pickup"), "text": _("Unknown: the driver's location is unknown")})
     return rows

@@ -36,6 +36,7 @@ from apps.riders import labels as rider_labels
 from apps.rides.labels import note_text
 from apps.rides.models import Ride
 from apps.rides.queries import ride_story
+from apps.rides.queries.ride_forecasts import NO_ETA, etas_of
 from apps.rides.rules import disclosure
 from apps.rides.rules.booking_rules import is_past
 from apps.rides.rules.disclosure import disclosure_of
@@ -114,7 +115,7 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         "may_override": by.has_scope(Scope.RIDES_OVERRIDE),
         "changes": _changes(ride, seen_version, own) if stale else [],
     }
-    context["times"] = ride_panel.times(ride, context["late"])
+    context["times"] = ride_panel.times(ride, context["late"], etas_of([ride], at=now).get(ride.pk, NO_ETA))
     status = 200 if not returned else CONFLICT if stale else UNPROCESSABLE
     with timezone.override(ZoneInfo(ride.timezone)):
         return render(request, "rides/ride.html", context, status=status)

@@ -18,6 +18,7 @@ from apps.rides.api.report_bodies import ReadyIn, StatusIn
 from apps.rides.api.ride_answers import BulkAnswerOut, EditPreviewOut, EntryOut, TimelineOut
 from apps.rides.models import Ride
 from apps.rides.queries import rides
+from apps.rides.queries.ride_forecasts import is_expected
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.timeliness import is_ticking
 from apps.rides.schemas import ride_input
@@ -261,5 +262,5 @@ class RideViewSet(AuditedReads, ApiViewSet):
         self._ride_context = context_of(
             related_records or rides.related_records(ride), of=ride, by=self.principal, at=self.at
         )
-        settled = not is_ticking(ride, self.at)
+        settled = not is_ticking(ride, self.at) and not is_expected(ride, self.at)
         return self.answer(ride, version=ride.version, settled=settled, headers=headers)

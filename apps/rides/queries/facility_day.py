@@ -57,7 +57,9 @@ def facility_days(
     todays = {facility.pk: timing.local_day(at, facility.timezone) for facility in facilities}
     rides = _rides([(facility, day or todays[facility.pk], todays[facility.pk]) for facility in facilities], by=by)
     exceptions, eta_reported_at = _exceptions(rides, by), _eta_reported_at(rides)
-    predicted_arrivals = predicted_arrivals_of([ride for ride in rides if ride.eta_pickup_at is None], at=at)
+    predicted_arrivals = predicted_arrivals_of(
+        [ride for ride in rides if ride.eta_pickup_at is None or ride.eta_pickup_at < at], at=at
+    )
     rides_of: dict[UUID | None, list[Ride]] = defaultdict(list)
     for ride in rides:
         rides_of[ride.facility_id].append(ride)

@@ -31,7 +31,7 @@ _FACTS: Final = """
 """
 _RIDE: Final = """
     r.id, r.version, r.trip_id, r.leg_sequence, r.rider_id, r.facility_id, r.provider_id, r.pickup_facility_id,
-    r.service_date, r.timezone
+    r.driver_id, r.service_date, r.timezone
 """
 _LOCKED: Final = f"SELECT {_RIDE}, {_FACTS} FROM rides_ride r WHERE"  # noqa: S608  # constants
 _DUE: Final = f"""{_LOCKED} r.next_check_at <= %(at)s
@@ -59,6 +59,7 @@ class Watched(NamedTuple):
     facility_id: UUID | None
     provider_id: UUID | None
     pickup_facility_id: UUID | None
+    driver_id: UUID | None
     service_date: dt.date
     timezone: str
     facts: Facts

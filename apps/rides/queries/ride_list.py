@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
+from uuid import UUID
 
 import orjson
 from django.db.models import FloatField, Func, Q, TextField
@@ -23,9 +24,11 @@ from apps.organizations.queries import subjects_called
 from apps.rides.labels import note_text
 from apps.rides.models import Ride
 from apps.rides.models.ride import RideQuerySet
+from apps.rides.queries.ride_forecasts import NO_ETA, Eta
 from apps.rides.rules.disclosure import FIELDS, Disclosure, disclosed
 from apps.rides.rules.timeliness import late_minutes, release_state
 from lib.access import Phi, Principal
+from lib.api.fields import instant_text
 
 SORTS: Final[dict[str, str]] = {
     "pickupTime": "pickup_at",
@@ -91,7 +94,6 @@ _COLUMNS: Final[dict[str, str | Combinable]] = {
     "boardedAt": InstantText("boarded_at"),
     "arrivedDropoffAt": InstantText("arrived_dropoff_at"),
     "droppedOffAt": InstantText("dropped_off_at"),
-    "etaPickup": InstantText("eta_pickup_at"),
     "providerId": "provider_id",
     "driverId": "driver_id",
     "vehicleId": "vehicle_id",
@@ -170,7 +172,15 @@ _GROUPS: Final[dict[str, dict[str, str | Combinable]]] = {
     },
 }
 # Fields derived from the columns of `Facts`; external ids are separate rows.
-_DERIVED: Final = ("isLate", "lateMinutes", "releaseState", "originalServiceDate", "documentationComplete")
+_DERIVED: Final = (
+    "isLate",
+    "lateMinutes",
+    "etaPickup",
+    "etaSource",
+    "releaseState",
+    "originalServiceDate",
+    "documentationComplete",
+)
 ROW: Final = (*_COLUMNS, *_GROUPS, *_DERIVED, "externalIds")
 
 
@@ -189,14 +199,18 @@ class Facts(NamedTuple):
     will_call_expires_at: str | None
     window_ends_at: str
     arrived_pickup_at: str | None
+    pickup_at: str
+    eta_pickup_at: str | None
     occurrence_key: str
     missing_documents: list[str]
 
 
 @dataclass(slots=True)
 class _Times:
-    """The columns of `rules.timeliness`."""
+    """The columns of `rules.timeliness` and of `ride_forecasts`."""
 
+    pk: UUID
+    driver_id: UUID | None
     status: str
     will_call: bool
     ready_at: datetime | None
@@ -204,6 +218,24 @@ class _Times:
     will_call_expires_at: datetime | None
     window_ends_at: datetime
     arrived_pickup_at: datetime | None
+    pickup_at: datetime
+    eta_pickup_at: datetime | None
+
+
+def times_of(facts: Facts) -> _Times:
+    return _Times(
+        facts.id,
+        facts.driver_id,
+        facts.status,
+        facts.will_call,
+        _instant(facts.ready_at),
+        _instant(facts.promised_pickup_by),
+        _instant(facts.will_call_expires_at),
+        datetime.fromisoformat(facts.window_ends_at),
+        _instant(facts.arrived_pickup_at),
+        datetime.fromisoformat(facts.pickup_at),
+        _instant(facts.eta_pickup_at),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +249,9 @@ class Shape:
     has_external_ids: bool
     to: Disclosure
 
-    def row(self, values: Sequence[Any], facts: Facts, external_ids: Iterable[Any], *, at: datetime) -> dict[str, Any]:
+    def row(
+        self, values: Sequence[Any], facts: Facts, external_ids: Iterable[Any], *, at: datetime, eta: Eta = NO_ETA
+    ) -> dict[str, Any]:
         """Build a row of the response from the columns after `Facts`."""
         row = dict(zip(self.names, values, strict=False))
         place = len(self.names)
@@ -230,7 +264,7 @@ class Shape:
             row["endNote"] = str(note_text(row["endNote"]))
         if "outcome" in row:
             row["outcome"] = {key: text or None for key, text in row["outcome"].items()}
-        self._derive(row, facts, at)
+        self._derive(row, facts, at, eta)
         if self.has_external_ids:
             row["externalIds"] = [
                 {"system": external_id.system, "value": external_id.value, "type": external_id.type}
@@ -244,22 +278,16 @@ class Shape:
             row[name] = row[name] and orjson.loads(row[name])
         return disclosed(row, self.to)
 
-    def _derive(self, row: dict[str, Any], facts: Facts, at: datetime) -> None:
+    def _derive(self, row: dict[str, Any], facts: Facts, at: datetime, eta: Eta) -> None:
         if not self.derived:
             return
-        times = _Times(
-            facts.status,
-            facts.will_call,
-            _instant(facts.ready_at),
-            _instant(facts.promised_pickup_by),
-            _instant(facts.will_call_expires_at),
-            datetime.fromisoformat(facts.window_ends_at),
-            _instant(facts.arrived_pickup_at),
-        )
+        times = times_of(facts)
         late = late_minutes(times, at)
         values = {
             "isLate": late is not None,
             "lateMinutes": late or 0,
+            "etaPickup": None if eta.at is None else instant_text(eta.at),
+            "etaSource": None if eta.source is None else eta.source.value,
             "releaseState": release_state(times, at).value,
             "originalServiceDate": facts.occurrence_key.split(":")[1] if facts.occurrence_key else None,
             "documentationComplete": facts.status == "completed" and not facts.missing_documents,
@@ -290,6 +318,8 @@ def shape_for(to: Disclosure, only: tuple[str, ...] | None, sort: str) -> Shape:
         InstantText("will_call_expires_at"),
         InstantText("window_ends_at"),
         InstantText("arrived_pickup_at"),
+        InstantText("pickup_at"),
+        InstantText("eta_pickup_at"),
         "occurrence_key",
         "missing_documents",
     )

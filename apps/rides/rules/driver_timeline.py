@@ -86,6 +86,8 @@ class PredictedRide:
     """The predicted times of a ride, none of them before now.
 
     The pickup times are arrivals of the vehicle, and None for a ride whose pickup the driver has reached.
+    `dropoff_at` is the end of the ride, when the rider has got out; `earliest_dropoff_at` the arrival before, which the
+    driver cannot beat.
     """
 
     ride_id: UUID
@@ -93,6 +95,7 @@ class PredictedRide:
     earliest_pickup_at: dt.datetime | None
     dropoff_at: dt.datetime | None
     late_minutes: int
+    earliest_dropoff_at: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +274,7 @@ class _Walk:
         self.drive_minutes = 0.0
         self.arrivals: dict[UUID, tuple[dt.datetime | None, dt.datetime]] = {}  # predicted, earliest
         self.dropoffs: dict[UUID, dt.datetime | None] = {}
+        self.reached: dict[UUID, dt.datetime] = {}  # arrivals at drop-offs, the earliest possible
         self._at, self._driver = at, driver
         self._boarded: UUID | None = None  # the ride whose pickup was the stop before
         self._knows_place = driver.location.source is LocationSource.POSITION
@@ -331,6 +335,7 @@ class _Walk:
             self.now += max(0.0, length) * _MINUTE
         else:
             self.now += self._drive(slot.dropoff)
+        self.reached[slot.ride_id] = self.now
         self.now += slot.unload_minutes * _MINUTE
         self.dropoffs[slot.ride_id] = self.now if self.is_located else None
         self._boarded = None
@@ -358,4 +363,5 @@ def _predicted(ride: RemainingRide, walk: _Walk) -> PredictedRide:
         earliest_pickup_at=earliest_at,
         dropoff_at=walk.dropoffs[slot.ride_id],
         late_minutes=max(0, math.ceil(late / _MINUTE)),
+        earliest_dropoff_at=walk.reached[slot.ride_id],
     )

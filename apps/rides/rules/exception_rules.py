@@ -6,11 +6,11 @@ arithmetic is in UTC; local times (closing hours, 23:59) are passed in as instan
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from apps.rides.rules.exception_types import ACTIONABLE_FOR, SEVERITY_RANK, ExceptionSeverity, ExceptionType
-from apps.rides.rules.lifecycle import OPEN, RideStatus
+from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, RideStatus
 from apps.rides.rules.timeliness import AWAITING_VEHICLE
 from apps.rides.rules.timing import MINUTES_WHEN_UNKNOWN
 
@@ -32,6 +32,12 @@ GAP_AFTER: Final = timedelta(minutes=15)
 STUCK_AFTER: Final = timedelta(minutes=60)
 DOCUMENTATION_WITHIN: Final = timedelta(hours=24)
 LONGEST_LADDER: Final = timedelta(hours=24)
+# Predictions count from so long before the promise.  Further ahead too much changes, and dispatch plans instead.
+PREDICTED_AHEAD: Final = timedelta(hours=2)
+# A prediction opens an exception from this lateness on, and closes it when the ride is on time again.
+PREDICTED_LATE: Final = timedelta(minutes=5)
+# How soon a prediction is read again: the later the closer the ride is to being late.
+RECHECK_WITHIN: Final = (timedelta(minutes=2), timedelta(minutes=10))
 
 _T, _V, _S = ExceptionType, ExceptionSeverity, RideStatus
 _BEFORE_BOARDING: Final = frozenset({_S.REQUESTED, _S.SCHEDULED, _S.ASSIGNED, _S.EN_ROUTE, _S.ARRIVED})
@@ -71,12 +77,23 @@ class Facts(NamedTuple):
     expected_ready_at: str | None
 
 
+class Forecast(NamedTuple):
+    """The earliest arrivals by the driver's timeline; lower bounds if the location of the driver is unknown.
+
+    `pickup_at` is None once the vehicle is there.
+    """
+
+    pickup_at: datetime | None
+    dropoff_at: datetime | None
+
+
 class Terms(NamedTuple):
-    """Service levels of the facility, and whether an earlier leg of the trip took place.
+    """Service levels of the facility, and what other records say: earlier legs, the driver's day, open exceptions.
 
     `ladder` is the minutes of the five escalation steps; for a discharge with a firm time it starts `ladder_ahead`
     before the pickup.  `closes_at` is None if the closing time is unknown.  `was_brought`: an earlier leg carried the
-    rider to the facility, or may still do so.
+    rider to the facility, or may still do so.  `forecast`: None without a driver, and before `predicted_from`.
+    `foreseen`: a predicted late pickup is open.
     """
 
     response_minutes: int
@@ -85,6 +102,8 @@ class Terms(NamedTuple):
     closes_at: datetime | None
     was_brought: bool
     ladder_ahead: timedelta
+    forecast: Forecast | None = None
+    foreseen: bool = False
 
 
 class Step(NamedTuple):
@@ -124,6 +143,9 @@ def evaluate(facts: Facts, terms: Terms, at: datetime) -> Outlook:
     """Return the open exceptions at `at`, and the next instant at which one opens or escalates (None: never)."""
     findings: dict[ExceptionType, Finding] = {}
     ahead: list[datetime] = []
+    predicted_since = predicted_from(facts)
+    if predicted_since is None or at < predicted_since:
+        terms = terms._replace(forecast=None)
     for type_, rule in _RULES[facts.status]:
         expires = expires_at(type_, facts)
         if expires is not None and expires <= at:
@@ -137,9 +159,12 @@ def evaluate(facts: Facts, terms: Terms, at: datetime) -> Outlook:
             since = max(worst.at, facts.status_changed_at) if type_ in _BY_EPISODE else worst.at
             findings[type_] = Finding(worst.severity, level, since, min(future, default=None))
             ahead += [expires] if expires is not None else []
+    if _T.LATE_PICKUP in findings:  # what was predicted has happened
+        findings.pop(_T.LATE_PICKUP_PREDICTED, None)
     unused_at, offered_at = _unused_at(facts, terms), _offered_at(facts, terms)
     # Evaluate no later than `first_check_at`: the service levels may change between now and then.
-    ahead += [moment for moment in (unused_at, offered_at, first_check_at(facts)) if moment is not None and moment > at]
+    moments = (unused_at, offered_at, first_check_at(facts), _predicted_again_at(facts, terms, at))
+    ahead += [moment for moment in moments if moment is not None and moment > at]
     offered = offered_at if offered_at is not None and offered_at <= at else None
     return Outlook(findings, min(ahead, default=None), unused_at is not None and unused_at <= at, offered)
 
@@ -163,8 +188,10 @@ def first_check_at(facts: Facts) -> datetime | None:
 
     A lower bound.  An instant in the past means that the ride is due now.
     """
-    terms = _earliest(facts)
-    return min((step.at for _, rule in _RULES[facts.status] for step in rule(facts, terms)), default=None)
+    by_plan = _earliest(facts)
+    predicted = () if predicted_from(facts) is None else (by_plan._replace(forecast=_LATEST_FORECAST),)
+    steps = (rule(facts, terms) for terms in (by_plan, *predicted) for _, rule in _RULES[facts.status])
+    return min((step.at for of_rule in steps for step in of_rule), default=None)
 
 
 def first_check_of_new(*, pickup_at: datetime, will_call: bool, priority: str) -> datetime:
@@ -180,6 +207,8 @@ def first_check_of_new(*, pickup_at: datetime, will_call: bool, priority: str) -
 # A facility closes on the ride's service date or the following night: at most this long before the pickup, including
 # the extra hour when clocks go back.  Steps that depend on service levels lie within `TERMS_REACH` of an evaluation.
 _EARLIEST_CLOSING: Final = timedelta(hours=25)
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_LATEST_FORECAST: Final = Forecast(_NEVER, _NEVER)
 TERMS_REACH: Final = timedelta(days=4)
 
 
@@ -254,13 +283,55 @@ def _late_pickup(facts: Facts, terms: Terms) -> _Steps:
     return _NONE if due is None else (Step(_past(due), _V.WARNING), Step(due + CRITICALLY_LATE, _V.CRITICAL))
 
 
+def predicted_from(facts: Facts) -> datetime | None:
+    """Return from when on a prediction counts; None: there is no driver, no promise, or nothing left to be late for."""
+    promised = _promised_by(facts)
+    if promised is None or facts.status not in WITH_DRIVER or facts.arrived_dropoff_at is not None:
+        return None
+    is_awaited = facts.status in AWAITING_VEHICLE or _awaited_by(facts) is not None
+    return promised - PREDICTED_AHEAD if is_awaited else None
+
+
+def _predicted_again_at(facts: Facts, terms: Terms, at: datetime) -> datetime | None:
+    """Return when to predict the ride again.
+
+    Time alone makes a predicted arrival later by at most the time that passes, and other reports may change it.
+    """
+    since, promised = predicted_from(facts), _promised_by(facts)
+    limits = expires_at(_T.LATE_PICKUP, facts), expires_at(_T.LATE_TO_APPOINTMENT, facts)
+    if since is None or promised is None or at >= max(limit for limit in limits if limit is not None):
+        return None
+    if at < since:
+        return since
+    soonest, latest = RECHECK_WITHIN
+    if terms.forecast is None:
+        return at + latest
+    pickup_at, dropoff_at = terms.forecast
+    awaited = _awaited_by(facts)
+    spare = [latest * 2]
+    if pickup_at is not None and at <= promised:
+        spare.append(promised + PREDICTED_LATE - pickup_at)
+    if dropoff_at is not None and awaited is not None:
+        spare.append(awaited - dropoff_at)
+    return at + min(max(min(spare) / 2, soonest), latest)
+
+
+def _late_pickup_predicted(facts: Facts, terms: Terms) -> _Steps:
+    due, since = _promised_by(facts), predicted_from(facts)
+    if terms.forecast is None or terms.forecast.pickup_at is None or due is None or since is None:
+        return _NONE
+    late = terms.forecast.pickup_at - due
+    is_late = late > timedelta(0) if terms.foreseen else late >= PREDICTED_LATE
+    return (Step(since, _V.WARNING),) if is_late else _NONE
+
+
 def _late_to_appointment(facts: Facts, terms: Terms) -> _Steps:
     awaited = _awaited_by(facts)
     if awaited is None:
         return _NONE
-    steps = [(_late_from(facts, awaited), _V.WARNING)]
+    steps = [(_late_from(facts, terms, awaited), _V.WARNING)]
     if facts.service_type == "dialysis":
-        steps.append((_late_from(facts, awaited + CHAIR_LOST_AFTER), _V.CRITICAL))
+        steps.append((_late_from(facts, terms, awaited + CHAIR_LOST_AFTER), _V.CRITICAL))
     return tuple(Step(late_from, severity) for late_from, severity in steps if late_from is not None)
 
 
@@ -269,14 +340,18 @@ def _awaited_by(facts: Facts) -> datetime | None:
     return min((limit for limit in (facts.appointment_at, accept_by) if limit is not None), default=None)
 
 
-def _late_from(facts: Facts, awaited: datetime) -> datetime | None:
+def _late_from(facts: Facts, terms: Terms, awaited: datetime) -> datetime | None:
     """Return since when it is known that the rider arrives after `awaited`; None: the rider arrived in time.
 
-    Uses the estimate of `ride_needs.expected_dropoff_at`; a step that has not happened cannot happen before now.
+    By the prediction of the driver's day.  Without one, by the estimate of `ride_needs.expected_dropoff_at`; a step
+    that has not happened cannot happen before now.
     """
     reached, minutes = facts.arrived_dropoff_at, facts.estimated_minutes
     if reached is not None:
         return reached if reached > awaited else None
+    predicted = terms.forecast.dropoff_at if terms.forecast is not None else None
+    if predicted is not None:
+        return predicted_from(facts) if predicted > awaited else _past(awaited)
     if minutes is None:
         return _past(awaited)
     still = timedelta(0)
@@ -384,6 +459,7 @@ _RULE_OF: Final[Mapping[ExceptionType, tuple[_Rule, frozenset[RideStatus]]]] = {
     _T.UNASSIGNED_AT_RISK: (_unassigned_at_risk, frozenset({_S.SCHEDULED})),
     _T.NO_DRIVER_AVAILABLE: (_no_driver_available, frozenset({_S.SCHEDULED})),
     _T.LATE_PICKUP: (_late_pickup, AWAITING_VEHICLE),
+    _T.LATE_PICKUP_PREDICTED: (_late_pickup_predicted, AWAITING_VEHICLE & WITH_DRIVER),
     _T.LATE_TO_APPOINTMENT: (_late_to_appointment, OPEN),
     _T.WILL_CALL_OVERDUE: (_will_call_overdue, _BEFORE_BOARDING),
     _T.WILL_CALL_UNACTIVATED: (_will_call_unactivated, _BEFORE_BOARDING),

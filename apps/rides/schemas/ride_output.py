@@ -2,7 +2,7 @@
 
 `RideRow` is the ride in lists (queries/ride_list.py builds it without a serializer); `RideOut`, a single ride, adds
 milestones, assignment and linked legs.  Context: `disclosure` says what the caller sees, `at` is the moment of derived
-fields, `external_ids` maps ride ids to rows of ExternalId.
+fields, `external_ids` maps ride ids to rows of ExternalId, `etas` to expected arrivals.
 """
 
 from datetime import datetime
@@ -15,6 +15,7 @@ from apps.fleet.models import VehicleType
 from apps.rides.labels import note_text
 from apps.rides.models import Assignment, Milestone, Ride
 from apps.rides.models.ride import MilesSource, ReadySource
+from apps.rides.queries.ride_forecasts import NO_ETA, Eta, EtaSource, etas_of
 from apps.rides.queries.rides import RelatedRecords
 from apps.rides.rules.disclosure import disclosed, disclosed_milestone, disclosure_of
 from apps.rides.rules.exception_types import ExceptionSeverity
@@ -70,7 +71,8 @@ class RideRow(Out):
     attestation = fields.Anything()
     is_late = serializers.SerializerMethodField("show_is_late")
     late_minutes = serializers.SerializerMethodField("show_late_minutes")
-    eta_pickup = fields.Instant(source="eta_pickup_at", allow_null=True)
+    eta_pickup = serializers.SerializerMethodField("show_eta_pickup")
+    eta_source = serializers.SerializerMethodField("show_eta_source")
     release_state = serializers.SerializerMethodField("show_release_state")
     confirm_by = fields.Instant(
         allow_null=True,
@@ -148,6 +150,7 @@ class RideRow(Out):
             "is_late",
             "late_minutes",
             "eta_pickup",
+            "eta_source",
             "release_state",
             "provider_id",
             "driver_id",
@@ -203,6 +206,33 @@ class RideRow(Out):
 
     def show_late_minutes(self, ride: Ride) -> int:
         return late_minutes(ride, self.context["at"]) or 0
+
+    @extend_schema_field(
+        fields.Instant(
+            allow_null=True,
+            help_text="When the awaited vehicle will be at the pickup, never in the past. From two hours before the "
+            "promise on; null if nobody comes yet, or if the location of the driver is unknown (see `etaSource`).",
+        )
+    )
+    def show_eta_pickup(self, ride: Ride) -> str | None:
+        eta = self._eta(ride).at
+        return None if eta is None else fields.instant_text(eta)
+
+    @extend_schema_field(
+        OrNull(
+            choices=[(source.value, source.value) for source in EtaSource],
+            allow_null=True,
+            help_text="How `etaPickup` is known: reported (until that time has passed), predicted from the driver's "
+            "location and earlier rides, or location_unknown, without a time.",
+        )
+    )
+    def show_eta_source(self, ride: Ride) -> str | None:
+        source = self._eta(ride).source
+        return None if source is None else source.value
+
+    def _eta(self, ride: Ride) -> Eta:
+        eta: Eta = self.context["etas"].get(ride.pk, NO_ETA)
+        return eta
 
     @extend_schema_field(fields.Text(allow_blank=True))
     def show_end_note(self, ride: Ride) -> str:
@@ -310,10 +340,11 @@ class RideOut(RideRow):
 
 
 def context_of(related_records: RelatedRecords, *, of: Ride, by: Principal, at: datetime) -> dict[str, Any]:
-    """Make the context in which `RideOut` shows a single ride to a caller."""
+    """Make the context in which `RideOut` shows a single ride to a caller.  See `etas_of` for its queries."""
     return {
         "disclosure": disclosure_of(by),
         "at": at,
+        "etas": etas_of([of], at=at),
         "external_ids": {of.pk: related_records.external_ids},
         "milestones": related_records.milestones,
         "assignment": related_records.assignment,

@@ -18,11 +18,12 @@ from django.db import connection, transaction
 from apps.events import services as events
 from apps.organizations.rules.opening_hours import local_instant
 from apps.rides.models import RideException, WatchedFacility
-from apps.rides.queries import monitored_rides
+from apps.rides.queries import monitored_rides, ride_forecasts
 from apps.rides.queries.monitored_rides import MonitoredException, Watched
 from apps.rides.rules.exception_rules import (
     TERMS_REACH,
     Finding,
+    Forecast,
     Terms,
     evaluate,
     expires_at,
@@ -36,7 +37,7 @@ from apps.rides.rules.exception_types import (
     ExceptionType,
     ResolutionCode,
 )
-from apps.rides.rules.lifecycle import OPEN, Action, RideStatus
+from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, Action, RideStatus
 from apps.rides.rules.reasons import LEG_KEPT_NOTE
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import escalation, exceptions, offers
@@ -231,12 +232,14 @@ def _evaluate(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Foll
     if not rides:
         return _FollowUps([], {})
     terms, exceptions_of = monitored_rides.terms_of(rides), monitored_rides.exceptions_of([ride.id for ride in rides])
+    forecasts = _forecasts(rides, at)
     outcomes: list[ExceptionChanges] = []
     steps: list[_Step] = []
     follow_ups = _FollowUps([], {})
     for ride in rides:
         try:
-            outcome = _changes_of(ride, terms[ride.id], exceptions_of.get(ride.id, []), steps, follow_ups, at)
+            of_ride = terms[ride.id]._replace(forecast=forecasts.get(ride.id))
+            outcome = _changes_of(ride, of_ride, exceptions_of.get(ride.id, []), steps, follow_ups, at)
         except Exception:  # unexpected JSON of one ride
             log.exception("ride not judged", extra={"ride_id": str(ride.id)})
             outcome = ExceptionChanges(ride, [], next_check_at=at + RETRY_AFTER)
@@ -248,6 +251,14 @@ def _evaluate(rides: Sequence[Watched], *, by: Principal, at: datetime) -> _Foll
     return follow_ups
 
 
+def _forecasts(rides: Sequence[Watched], at: datetime) -> Mapping[UUID, Forecast]:
+    try:
+        return ride_forecasts.forecasts_of(rides, at=at)
+    except Exception:  # unexpected JSON of one ride: the others are judged by plan
+        log.exception("rides not predicted")
+        return {}
+
+
 def _changes_of(
     ride: Watched,
     terms: Terms,
@@ -257,11 +268,11 @@ def _changes_of(
     at: datetime,
 ) -> ExceptionChanges | None:
     """Evaluate a ride; None: an unused will-call leg.  Adds to escalation `steps` and to `follow_ups`."""
-    outlook = evaluate(ride.facts, terms, at)
+    unsettled = {exception.type: exception for exception in ride_exceptions if exception.status in _UNSETTLED}
+    outlook = evaluate(ride.facts, terms._replace(foreseen=ExceptionType.LATE_PICKUP_PREDICTED in unsettled), at)
     if outlook.ends_unused:
         follow_ups.unused.append(ride.id)
         return None
-    unsettled = {exception.type: exception for exception in ride_exceptions if exception.status in _UNSETTLED}
     outcome = ExceptionChanges(ride, list(unsettled.values()), next_check_at=outlook.next_at)
     new_steps: list[_Step] = []
     for type_, finding in outlook.findings.items():
@@ -291,7 +302,10 @@ def _changes_of(
 def _is_dismissed(ride_exceptions: Sequence[MonitoredException], type_: ExceptionType, finding: Finding) -> bool:
     """Check whether a person has closed an exception of the type since the finding began, at this severity."""
     return any(
-        exception.type == type_ and exception.resolved_at is not None and exception.resolved_at > finding.since
+        exception.type == type_
+        and exception.resolved_at is not None
+        and exception.resolved_at > finding.since
+        and SEVERITY_RANK[ExceptionSeverity(exception.severity)] >= SEVERITY_RANK[finding.severity]
         for exception in ride_exceptions
     )
 
@@ -325,7 +339,16 @@ def _resolve_exception(
         _resolve_undecided_leg(exception, outcome, at)
     elif type_ not in findings and settles(type_, status):
         code = ResolutionCode.RESCHEDULED if type_ in _MOVED else ResolutionCode.RECOVERED_LATE
+        if type_ is ExceptionType.LATE_PICKUP_PREDICTED:
+            code = _code_of_prediction(findings, status)
         outcome.settled.append(Settlement(exception, code))
+
+
+def _code_of_prediction(findings: Mapping[ExceptionType, Finding], status: str) -> ResolutionCode:
+    """Say why a late pickup is not predicted any more: it has happened, the driver is another, or it is in time."""
+    if ExceptionType.LATE_PICKUP in findings:
+        return ResolutionCode.HANDLED_ELSEWHERE
+    return ResolutionCode.RECOVERED_ON_TIME if status in WITH_DRIVER else ResolutionCode.REASSIGNED
 
 
 def _escalate_credential_lapse(exception: MonitoredException, outcome: ExceptionChanges, at: datetime) -> None:

@@ -11,12 +11,14 @@ from apps.organizations.models import SubjectType
 from apps.organizations.queries import external_ids_of
 from apps.rides.models import Ride
 from apps.rides.queries import ride_list
+from apps.rides.queries.ride_forecasts import AWAITED, NO_ETA, etas_of
 from apps.rides.queries.ride_list import Facts
 from apps.rides.rules.disclosure import disclosure_of
 from lib.access import Principal
 from lib.pagination import TOTAL_CAP, order_by, rows_after
 
 _FACTS = len(Facts._fields)
+_HAS_ETA = {"etaPickup", "etaSource"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def list_rides(*, query: RideListQuery, by: Principal, at: datetime) -> RideList
     """Read one page of the rides within the caller's data scope, and record the read.
 
     Three queries: the page, its external ids if they are shown, and the row of the audit trail, without which the page
-    is not answered.
+    is not answered; five more if vehicles are expected on it (`ride_forecasts`).
     """
     shape = ride_list.shape_for(disclosure_of(by), query.only, query.sort)
     rows = ride_list.matching(shape.rows, query.filters, by)
@@ -54,6 +56,8 @@ def list_rides(*, query: RideListQuery, by: Principal, at: datetime) -> RideList
     page_records = [(Facts(*values[:_FACTS]), values[_FACTS:]) for values in records[: query.limit]]
     ids = [facts.id for facts, _ in page_records]
     external_ids = external_ids_of(SubjectType.RIDE, ids) if ids and shape.has_external_ids else {}
+    expected = [ride_list.times_of(facts) for facts, _ in page_records if facts.status in AWAITED]
+    etas = etas_of(expected, at=at) if _HAS_ETA & shape.derived else {}
     audit.record(
         by=by,
         action="rides.list",
@@ -63,7 +67,10 @@ def list_rides(*, query: RideListQuery, by: Principal, at: datetime) -> RideList
     )
     last = page_records[-1][0] if len(records) > query.limit else None
     return RideListPage(
-        rows=[shape.row(values, facts, external_ids.get(facts.id, ()), at=at) for facts, values in page_records],
+        rows=[
+            shape.row(values, facts, external_ids.get(facts.id, ()), at=at, eta=etas.get(facts.id, NO_ETA))
+            for facts, values in page_records
+        ],
         next_after=(datetime.fromisoformat(last.sort_key), last.id) if last else None,
         named=[(facts.rider_id, facts.facility_id, facts.driver_id) for facts, _ in page_records],
     )

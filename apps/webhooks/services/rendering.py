@@ -192,7 +192,7 @@ class _RideData:
 
 
 def whole_ride(ride: Ride, *, at: datetime) -> orjson.Fragment:
-    """Render a ride as GET /rides/{id} does.  Two or three queries."""
+    """Render a ride as GET /rides/{id} does.  Two or three queries, and five if its vehicle is expected soon."""
     context = context_of(rides.related_records(ride), of=ride, by=_RECEIVER, at=at)
     return orjson.Fragment(dumps(serializers.show(RideOut, ride, context=context)))
 

@@ -15,6 +15,7 @@ from apps.organizations.models import ExternalId
 from apps.riders.rules import accommodation
 from apps.rides.models import Assignment, Ride
 from apps.rides.queries import ride_list
+from apps.rides.queries.ride_forecasts import etas_of
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.lifecycle import TERMINAL, RideStatus
 from apps.rides.schemas.ride_output import RideRow
@@ -90,7 +91,8 @@ def full_ride(status: RideStatus, **columns: Any) -> Ride:
 
 def rows_by_serializer(rides: list[Ride], by: Principal) -> list[dict[str, Any]]:
     names = {ride.pk: list(ExternalId.objects.filter(subject_id=ride.pk)) for ride in rides}
-    context = {"disclosure": disclosure_of(by), "at": factories.NOW, "external_ids": names}
+    etas = etas_of(rides, at=factories.NOW)
+    context = {"disclosure": disclosure_of(by), "at": factories.NOW, "external_ids": names, "etas": etas}
     return [orjson.loads(orjson.dumps(RideRow(ride, context=context).data)) for ride in rides]
 
 
