@@ -1,5 +1,6 @@
 // The dispatch board: keys, dragging, the dialog and the panel, and what changes while one looks.
 // All of it has a way without script: cards and bars are links, and what is done to a ride is a form at an address.
+import { newer, replace } from "./fragments.js";
 import { announce, toast } from "./toast.js";
 
 const board = document.getElementById("board");
@@ -144,25 +145,47 @@ const focusRide = (id) => {
   else shown.focus();
 };
 
-document.addEventListener("carelane:done", async (event) => {
-  const { message, ride, driver, undo } = event.detail;
-  if (dialog.open) dialog.close();
-  chosen.clear();
-  if (!driverRows) return location.reload();
-  await refresh({ rides: ride ? [ride] : [], drivers: [...(driver ? [driver] : []), ...driverOfRide(ride)] });
-  showChosen();
-  focusRide(ride);
+const confirm = (message, undo) =>
   toast(message, {
     action: undo ? words.undo : "",
     seconds: UNDO_SECONDS,
     run: undo ? () => send(undo.url, undo.values) : null,
   });
+// The list and the map are a part of the page that is fetched anew (live.js), here also under the focus.
+const renew = async () => {
+  const part = document.querySelector("#day-rows, #map-part");
+  const answer = await fetch(part.dataset.liveUrl, { headers: BACKGROUND, cache: "no-store", redirect: "error" }).catch(() => null);
+  const next = answer?.ok ? newer(part, await answer.text()) : null;
+  if (!next) return;
+  replace(part, next);
+  next.dispatchEvent(new CustomEvent("carelane:swapped", { bubbles: true }));
+};
+const focusElsewhere = (id) => {
+  if (document.activeElement !== document.body) return;
+  const shown = document.querySelector(`#row-${id} th a, #map .map-ride[data-ride="${id}"]`) ?? document.getElementById("main");
+  shown.focus({ preventScroll: true });
+};
+
+document.addEventListener("carelane:done", async (event) => {
+  const { message, ride, driver, undo } = event.detail;
+  if (dialog.open) dialog.close();
+  chosen.clear();
+  if (!driverRows) {
+    await renew();
+    focusElsewhere(ride);
+    return confirm(message, undo);
+  }
+  await refresh({ rides: ride ? [ride] : [], drivers: [...(driver ? [driver] : []), ...driverOfRide(ride)] });
+  showChosen();
+  focusRide(ride);
+  confirm(message, undo);
   if (panel && !panel.hidden && panel.dataset.ride === ride) look(ride);
 });
 document.addEventListener("carelane:refused", (event) => {
   if (dialog.open) dialog.close();
   toast(event.detail.message, { kind: "error" });
-  refresh(WHOLE);
+  if (driverRows) refresh(WHOLE);
+  else renew();
 });
 
 const look = async (id) => {

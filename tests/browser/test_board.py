@@ -384,11 +384,35 @@ def test_map_marks_are_reached_by_keys_and_offer_actions(
         page.keyboard.press("Enter")
         expect(page.locator("dialog[open] .candidate").first).to_be_visible()
         page.keyboard.press("Enter")
-        page.wait_for_function("() => !document.querySelector('dialog[open]')")
+        _assigned(page)
+        assert _driver_of(first) is not None
+        expect(page.locator(f"#ride-{first.pk}")).to_have_count(0)
+        page.locator(".toast-action").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(f"#ride-{first.pk}")).to_have_count(1)
 
         assert found == []
-    assert _driver_of(first) is not None
+    assert _driver_of(first) is None
     assert _driver_of(second) is None
+
+
+def test_list_confirms_with_undo_and_keeps_the_focus(page: Page, day: SeededDay) -> None:
+    first = day.waiting[0]
+    page.goto(f"{page.url}&view=list")
+    page.locator(f"#row-{first.pk} a[data-dialog]").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog[open] .candidate").first).to_be_visible()
+    page.keyboard.press("Enter")
+
+    _assigned(page)
+    driver = page.locator(f"#row-{first.pk} td[data-label='Driver']")
+    expect(driver.locator(".muted")).to_contain_text("V")  # the unit of the vehicle
+    expect(page.locator(f"#row-{first.pk} th a")).to_be_focused()
+    assert _driver_of(first) is not None
+    page.locator(".toast-action").focus()
+    page.keyboard.press("Enter")
+    expect(driver).not_to_contain_text("V")
+    assert _driver_of(first) is None
 
 
 @pytest.mark.parametrize("day", [LARGE], indirect=True)
