@@ -49,6 +49,7 @@ OF_NOBODY: Final = {
     "rides.reasoncode",
     "accounts.user",
     "audit.auditentry",
+    "dispatch.handover",
     "exports.suggestedcode",
 }
 TABLES: Final[dict[str, type[Model]]] = {model._meta.label_lower: model for model in admin.site._registry}

@@ -16,6 +16,7 @@ SCOPES: dict[str, tuple[str, str | None]] = {
     "rides": (Scope.RIDES_READ, None),
     "rides.rideexception": (Scope.EXCEPTIONS_READ, None),
     "riders": (Scope.RIDERS_READ, None),
+    "dispatch": (Scope.ASSIGNMENTS_WRITE, None),
     "accounts.user": (Scope.USERS_MANAGE, Scope.USERS_MANAGE),
     "accounts.apiclient": (Scope.TOKENS_MANAGE, Scope.TOKENS_MANAGE),
     "accounts.apitoken": (Scope.TOKENS_MANAGE, Scope.TOKENS_MANAGE),

@@ -34,6 +34,7 @@ FLEET: Final = (
 CREDENTIALS_AND_SHIFTS: Final = ("fleet.credential", "fleet.shift")
 RIDES: Final = ("rides.ride", "rides.trip", "rides.assignment", "rides.milestone")
 EXCEPTIONS: Final = ("rides.rideexception",)
+HANDOVERS: Final = ("dispatch.handover",)
 RIDERS: Final = ("riders.rider", "riders.accommodationprofile")
 ACCESS: Final = ("accounts.user", "accounts.apiclient")
 TOKENS: Final = ("accounts.apitoken",)
@@ -53,6 +54,7 @@ _OPERATIONS: Final = _table(
     (RIDES, VIEW),
     (EXCEPTIONS, VIEW),
     (RIDERS, VIEW),
+    (HANDOVERS, VIEW),
     (EVENTS, VIEW),
 )
 

@@ -21,6 +21,7 @@ from apps.console.ride import labels as ride_labels
 from apps.dispatch.queries.handover import CHANGES, HandoverFacts, handover_facts
 from apps.dispatch.services.handover import sign_off
 from apps.rides.labels import driver_name
+from apps.rides.models import RideException
 from apps.rides.queries import exception_queue
 from apps.rides.queries.exception_queue import ExceptionFilter
 from lib.scopes import Scope
@@ -71,12 +72,18 @@ def handover(request: HttpRequest) -> HttpResponse:
     context = {
         **_context(facts, reader),
         "form": form,
-        "alerts": [exception_row_context(alert, reader.by, reader.at) for alert in alerts],
+        "alerts": [_alert(alert, reader) for alert in alerts],
         "me": reader.by.id,
         "now": reader.at,
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
     }
     return render(request, "dispatch/handover.html", context, status=UNPROCESSABLE if form.errors else 200)
+
+
+def _alert(alert: RideException, reader: Reader) -> dict[str, Any]:
+    """Return the context of an open alert, with the note for dispatchers of its ride."""
+    note = alert.ride.dispatcher_notes if alert.ride is not None and reader.disclosure.dispatcher_notes else ""
+    return {**exception_row_context(alert, reader.by, reader.at), "note": note}
 
 
 def _context(facts: HandoverFacts, reader: Reader) -> dict[str, Any]:

@@ -272,6 +272,7 @@ CONTENTS: Final = (
             _table(_("All vehicles"), "fleet.vehicle", "truck", _("Vehicles and how many they carry")),
             _table(_("All credentials"), "fleet.credential", "badge-check", _("Credentials of drivers and vehicles")),
             _table(_("All shifts"), "fleet.shift", "layout-list", _("A driver in a vehicle for a while")),
+            _table(_("All handovers"), "dispatch.handover", "history", _("Sign-offs of dispatchers, with their notes")),
             _table(_("All events"), "events.event", "activity", _("Everything that happened, in order")),
         ),
         folded=True,

@@ -75,7 +75,7 @@ def test_changes_are_counted_since_the_last_sign_off(dispatcher: Principal) -> N
 
 
 def test_page_shows_alerts_with_owner_and_is_audited(desk: Client) -> None:
-    ride = ride_at(NOW + HOUR)
+    ride = ride_at(NOW + HOUR, dispatcher_notes="Call the daughter first.")
     alert = exceptions.open_exception(ride, ExceptionType.UNASSIGNED_AT_RISK, by=system(), at=NOW, detected_by="test")
     owner = factories.UserFactory.create(name="Robin Owner")
     type(alert).objects.filter(pk=alert.pk).update(owner=owner)
@@ -84,6 +84,7 @@ def test_page_shows_alerts_with_owner_and_is_audited(desk: Client) -> None:
 
     assert "Open alerts (1)" in page
     assert "Robin Owner" in page
+    assert "Note: Call the daughter first." in page
     assert "Promises at risk in the next two hours (1)" in page
     assert AuditEntry.objects.get(action="dispatch.handover").rider_ids == [ride.rider_id]
 
@@ -99,6 +100,20 @@ def test_sign_off_is_recorded_and_shown_to_the_next(desk: Client) -> None:
     assert "Note from the last dispatcher Elevator at St. Brigid is out. Pat Example" in text_of(
         visitor(UserRole.DISPATCH_SUPERVISOR).get(PAGE)
     )
+
+
+def test_sign_offs_are_read_in_the_admin_and_not_changed(desk: Client) -> None:
+    handover = Handover.objects.create(note="Elevator is out.", signed_at=NOW, signed_by="system")
+    page = f"/admin/dispatch/handover/{handover.pk}/change/"
+
+    record = desk.get(page)
+
+    assert "Elevator is out." in record.content.decode()
+    assert AuditEntry.objects.filter(action="handovers.read").count() == 1
+    assert desk.post(page, {"note": "Changed"}).status_code == 403
+    assert desk.get("/admin/dispatch/handover/add/").status_code == 403
+    assert visitor(UserRole.ADMIN).get("/admin/dispatch/handover/").status_code == 403
+    assert Handover.objects.get().note == "Elevator is out."
 
 
 def test_note_that_is_too_long_is_refused(desk: Client) -> None:
