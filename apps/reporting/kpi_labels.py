@@ -303,7 +303,8 @@ EXCLUSION_TEXTS: Final[Mapping[str, Text]] = {
     "without_boarding": _("Completed, or unfulfilled by the provider's fault, without a boarding time"),
     "without_order_time": _("Without a discharge order time"),
     "without_promise": _("Without a promised time"),
-    "without_due_time": _("Will-call rides that were never released"),
+    "without_due_time": _("Will-call rides that were never released, and rides recorded after the fact"),
+    "after_the_fact": _("Recorded after the fact"),
     "never_assigned": _("No driver ever accepted"),
     "without_start": _("Accepted, but neither scheduled nor released"),
     "without_times": _("Boarded, but without an arrival time"),
@@ -340,6 +341,7 @@ MEASURE_TEXTS: Final[Mapping[str, Text]] = {
     "failed_with_notice": _("Turned back by the provider at least 48 hours before the pickup"),
     "failed_at_short_notice": _("Turned back by the provider less than 48 hours before the pickup"),
     # Arrival at the pickup.
+    "after_the_fact": _("Recorded after the fact"),
     "arrived_on_time": _("Arrived on time"),
     "boarded_early": _("Boarded more than 15 minutes before the pickup time"),
     "reached_firm": _("Rides with a fixed pickup time and an arrival time"),

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from django.db.models import F
 
 from apps.events.models import EventQuerySet
 from apps.reporting.models import Basis
@@ -53,6 +54,7 @@ EXPECTED: Final[dict[str, tuple[float | None, int | None, int, dict[str, int]]]]
         45,
         {
             "not_booked": 5,
+            "after_the_fact": 0,
             "no_show_without_arrival": 1,
             "cancelled_without_arrival": 6,
             "unfulfilled_by_others_without_arrival": 2,
@@ -212,3 +214,20 @@ def test_what_counts_and_what_is_left_out_are_all_legs(month: legs.Cast) -> None
     assert {
         key: (found[key].denominator or 0) + sum(filter(None, found[key].excluded.values())) for key in of_legs
     } == dict.fromkeys(of_legs, 60)
+
+
+def test_ride_recorded_after_the_fact_has_no_punctuality(month: legs.Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EventQuerySet, "settled", lambda events: events)  # because a test runs inside a transaction
+    ride = Ride.objects.filter(
+        status="completed", will_call=False, arrived_pickup_at__lte=F("pickup_at"), boarded_at__gte=F("pickup_at")
+    ).earliest("pk")
+    ride.after_the_fact, ride.promised_pickup_by = True, None
+
+    ride_changes.tell(ride)
+    rollups.refresh(by=system(), at=NOW)
+    found = figures(month, Basis.LIVE)
+
+    excluded = {**EXPECTED["pickupOnTimeRate"][3], "after_the_fact": 1}
+    assert shown(found["pickupOnTimeRate"]) == (0.7955, 35, 44, excluded)  # one on-time pickup less
+    assert shown(found["leadTime"])[2:] == (53, {"not_booked": 5, "without_due_time": 2})
+    assert shown(found["completionRate"]) == EXPECTED["completionRate"]

@@ -41,6 +41,7 @@ def ride(status: str = "scheduled", **changes: Any) -> Facts:
         load_minutes=0,
         accept_by=None,
         expected_ready_at=None,
+        after_the_fact=False,
     )
     return facts._replace(**changes)
 

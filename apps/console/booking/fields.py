@@ -80,6 +80,11 @@ class TimesFields(forms.Form):
     )
     clock = ClockField(label=gettext_lazy("Time"), required=False)
     day = day_field(gettext_lazy("Day"))
+    after_the_fact = forms.BooleanField(
+        label=gettext_lazy("Already took place: record it after the fact"),
+        required=False,
+        help_text=gettext_lazy("Up to 72 hours back. Nothing is promised, and no alert opens."),
+    )
     pickup_clock = ClockField(
         label=gettext_lazy("Pickup"),
         required=False,
@@ -115,7 +120,8 @@ class TimesFields(forms.Form):
     def instant(self, name: str) -> datetime | None:
         """Return the instant of a clock field on the form's day; None if it is empty or invalid.
 
-        `5` means 17:00 once 05:00 has passed today; `05:00` never does.  Adds an error if the time does not exist on
+        `5` means 17:00 once 05:00 has passed today; `05:00` never does.  Of a ride that has taken place, `5` means the
+        latest of the two that has passed.  Adds an error if the time does not exist on
         that day, if it occurs twice and `which` is empty, or if a duration from now is combined with another day than
         today.  A duration is rounded down to the minute.
         """
@@ -144,10 +150,13 @@ class TimesFields(forms.Form):
 
     def _instants(self, name: str, day: date, entered: time) -> tuple[datetime, ...]:
         candidates = instants(day, entered, self.zone)
+        if day != self.today or not may_be_afternoon(str(self[name].value())):
+            return candidates
+        afternoon = instants(day, entered.replace(hour=entered.hour + 12), self.zone)
+        if self.cleaned_data.get("after_the_fact"):
+            return afternoon if all(candidate <= self.now for candidate in afternoon) else candidates
         has_passed = all(booking_rules.is_past(candidate, at=self.now) for candidate in candidates)
-        if day == self.today and has_passed and may_be_afternoon(str(self[name].value())):
-            return instants(day, entered.replace(hour=entered.hour + 12), self.zone)
-        return candidates
+        return afternoon if has_passed else candidates
 
     def check_times(self, service: str) -> None:
         """Set `pickup_at`, `appointment_at` and `back_at`; None for a time that is empty or invalid.

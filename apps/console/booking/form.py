@@ -30,10 +30,12 @@ from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.draft import Notes, Payment, ReturnLeg, RideDraft, ServiceType
 from apps.rides.services import booking
 from apps.rides.services.booking import OverlappingRide, RiderNotBookable
+from apps.rides.services.legs import PickupInPast
 from lib.access import Principal
 from lib.console_forms import add_errors, choose
 from lib.errors import DomainError
 from lib.ids import uuid_or_none
+from lib.scopes import Scope
 
 PICKUP_PLACE: Final = Place("pickup_from", "", "pickup", gettext_lazy("Pickup"))
 DROPOFF_PLACE: Final = Place("dropoff_at", "dropoff_", "dropoff", gettext_lazy("Destination"))
@@ -133,6 +135,8 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
         disclosure = disclosure_of(desk.by)
         if not disclosure.dispatcher_notes:
             del self.fields["dispatcher_notes"]
+        if not desk.by.has_scope(Scope.RIDES_CORRECT):
+            del self.fields["after_the_fact"]
         rows = [(facility.pk, facility.name) for facility in desk.facilities]
         sees_all = desk.by.facility_ids is None
         choose(self, "facility", rows, first=_("None of them") if sees_all else None)
@@ -281,6 +285,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
             ),
             requested_by={"userId": str(self.desk.by.id), "name": self.desk.name, "role": self.desk.by.role},
             allow_duplicate=cleaned["allow_duplicate"],
+            after_the_fact=cleaned.get("after_the_fact", False),
             return_leg=self._return_leg(),
             **rider_values,
         )
@@ -297,6 +302,13 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
             self.add_error("q", refusal.message)
         else:
             add_errors(self, refusal, self._names())
+            self._suggest_recording(refusal)
+
+    def _suggest_recording(self, refusal: DomainError) -> None:
+        if not isinstance(refusal, PickupInPast) or self.cleaned_data.get("after_the_fact"):
+            return
+        if "after_the_fact" in self.fields:
+            self.add_error("after_the_fact", _("If the ride has already taken place, check this."))
 
     def _names(self) -> dict[str, str]:
         is_arrival = self.cleaned_data.get("when") == ARRIVE

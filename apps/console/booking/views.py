@@ -231,6 +231,8 @@ def _time_text(at: datetime, form: BookingForm) -> SafeString:
 
 
 def _promise(preview: booking.BookingPreview, form: BookingForm) -> SafeString:
+    if preview.columns["after_the_fact"]:
+        return format_html("{}", _("Recorded after the fact: nothing is promised."))
     if preview.promised_by is None:
         return format_html("{}", _("Promised when it is released."))
     zone = ZoneInfo(form.zone)
@@ -243,7 +245,7 @@ def _promise(preview: booking.BookingPreview, form: BookingForm) -> SafeString:
 def _vehicles(preview: booking.BookingPreview) -> str:
     """Return the number of free suitable vehicles as text; "" if no suitable vehicle is on shift then."""
     free_vehicles = availability.availability(preview.columns)
-    if not free_vehicles.on_shift:
+    if preview.columns["after_the_fact"] or not free_vehicles.on_shift:
         return ""
     template = ngettext(
         "%(free)s of %(count)s suitable vehicle on shift is free then.",
@@ -257,6 +259,8 @@ def _add_messages(request: HttpRequest, booked: booking.Booked) -> None:
     """Add messages about the booking, and about the reasons for which a dispatcher has to review it."""
     ride = booked.ride
     message = _("The ride is booked.") if booked.return_ride is None else _("The ride and the return trip are booked.")
+    if ride.after_the_fact:
+        message = _("The ride is recorded. Assign its driver and log its times on its page.")
     messages.success(request, _with_link(message, ride.pk))
     legs = [ride, *([booked.return_ride] if booked.return_ride else [])]
     review_reasons = dict.fromkeys(

@@ -232,6 +232,8 @@ def _texts(
 
 def _promise(ride: Ride) -> str:
     window = [ride_labels.clock(at, ride.timezone) for at in (ride.window_starts_at, ride.window_ends_at)]
+    if ride.after_the_fact:
+        return _("Recorded after the fact: nothing is promised.")
     if ride.promised_pickup_by is None:
         return _("Promised when it is released.")
     return _("Pickup window %(start)s to %(end)s") % {"start": window[0], "end": window[1]}

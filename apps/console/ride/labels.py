@@ -44,6 +44,7 @@ STATUSES: Final[Mapping[str, Badge]] = {
 }
 WILL_CALL: Final = Badge("info", "☏", gettext_lazy("Will-call, not released"))
 RELEASED: Final = Badge("info", "☏", gettext_lazy("Ready"))
+AFTER_THE_FACT: Final = Badge("quiet", "✎", gettext_lazy("Recorded after the fact"))
 SEVERITIES: Final[Mapping[str, Badge]] = {
     ExceptionSeverity.CRITICAL: Badge("bad", "▲", gettext_lazy("Critical")),
     ExceptionSeverity.WARNING: Badge("warn", "◆", gettext_lazy("Warning")),
@@ -124,10 +125,12 @@ def actor_name(actor: str, names: Mapping[str, str]) -> str:
 
 
 def status_of(ride: Ride) -> list[Badge]:
-    """Return the badge of the status, and for a will-call ride before departure one for its release."""
+    """Return the badge of the status, and others for a will-call before departure or a ride recorded after the fact."""
     badges = [STATUSES[ride.status]]
     if ride.will_call and ride.status in (RideStatus.REQUESTED, RideStatus.SCHEDULED, RideStatus.ASSIGNED):
         badges.append(WILL_CALL if ride.ready_at is None else RELEASED)
+    if ride.after_the_fact:
+        badges.append(AFTER_THE_FACT)
     return badges
 
 

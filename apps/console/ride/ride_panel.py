@@ -246,6 +246,8 @@ def _milestone_details(entry: Entry, by: Principal) -> list[str]:
 def details_of(data: Mapping[str, Any], own: OwnReasons) -> list[str]:
     """Return the data of an event as labels; ignores unknown keys."""
     details = []
+    if data.get("afterTheFact"):
+        details.append(_("recorded after the fact"))
     if ended := data.get("endedAs"):
         details.append(_("it had ended as: %(status)s") % {"status": str(ride_labels.STATUSES[ended].text).lower()})
     if code := data.get("reasonCode"):

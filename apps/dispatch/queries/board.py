@@ -43,6 +43,7 @@ _COLUMNS: Final = (
     "will_call",
     "ready_at",
     "promised_pickup_by",
+    "after_the_fact",
     "will_call_expires_at",
     "accommodation",
     "spaces_wheelchair",

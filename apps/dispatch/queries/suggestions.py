@@ -84,6 +84,7 @@ def _waiting(axis: Axis, ride_ids: Collection[UUID] | None, instead_of: UUID | N
     rows = Ride.objects.visible_to(by).filter(
         status=RideStatus.SCHEDULED if instead_of is None else RideStatus.ASSIGNED,
         driver=instead_of,
+        after_the_fact=False,
         pickup_at__gte=axis.starts_at,
         pickup_at__lt=axis.ends_at,
     )

@@ -192,7 +192,7 @@ ALL_KPIS: Final[tuple[Kpi, ...]] = (
         unit=Unit.SHARE,
         numerator=("arrived_on_time",),
         denominator=("reached", "completed_unseen", "failed_unseen"),
-        excluded={**LEFT_OUT, **UNSEEN},
+        excluded={**LEFT_OUT, "after_the_fact": ("after_the_fact",), **UNSEEN},
         parts={"withoutArrivalTime": Part(("completed_unseen",), ("reached", "completed_unseen", "failed_unseen"))},
         higher_is_better=True,
     ),

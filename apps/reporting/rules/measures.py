@@ -111,6 +111,7 @@ _BY_PROVIDER: Final = "status = 'unfulfilled' AND fault = 'provider'"
 _CANCELLED: Final = "booked AND status = 'cancelled'"
 _TRIED: Final = f"({_COMPLETED} OR {_BY_PROVIDER})"  # C + Up
 _BROUGHT: Final = "booked AND NOT is_return AND appointment_at IS NOT NULL"
+_TIMED: Final = "booked AND NOT after_the_fact"
 _FIRM: Final = "booked AND NOT will_call"
 _RELEASED: Final = "booked AND will_call AND ready_at IS NOT NULL"
 _DISCHARGE: Final = "booked AND service_type = 'hospital_discharge'"
@@ -153,21 +154,22 @@ _COUNTS: Final = {
     "failed_return": f"{_BY_PROVIDER} AND is_return",
     "failed_with_notice": f"{_BY_PROVIDER} AND pickup_at - ended_at >= interval '{EARLY_NOTICE_HOURS} hours'",
     "failed_at_short_notice": f"{_BY_PROVIDER} AND pickup_at - ended_at < interval '{EARLY_NOTICE_HOURS} hours'",
-    # Arrival at the pickup; of the last seven, exactly one is true.  A ride that the provider failed was not on time,
-    # even if its vehicle arrived.
-    "arrived_on_time": f"booked AND NOT ({_BY_PROVIDER}) AND arrived_at <= {_after('due_at', LATE)}",
+    # Arrival at the pickup; of `after_the_fact` and the last seven, exactly one is true.  A ride that the provider
+    # failed was not on time, even if its vehicle arrived.  A ride recorded after the fact was promised to nobody.
+    "after_the_fact": "booked AND after_the_fact",
+    "arrived_on_time": f"{_TIMED} AND NOT ({_BY_PROVIDER}) AND arrived_at <= {_after('due_at', LATE)}",
     # Will-call rides are excluded: a rider who is picked up when ready is not rushed (docs/adr/0022).
     "boarded_early": f"{_FIRM} AND arrived_at IS NOT NULL AND boarded_at < {_before('pickup_at', EARLY)}",
     "reached_firm": f"{_FIRM} AND arrived_at IS NOT NULL",
     "unseen_firm": f"{_FIRM} AND arrived_at IS NULL",
     "booked_will_call": "booked AND will_call",
-    "reached": "booked AND arrived_at IS NOT NULL",
-    "completed_unseen": f"{_COMPLETED} AND arrived_at IS NULL",
-    "failed_unseen": f"{_BY_PROVIDER} AND arrived_at IS NULL",
-    "unfulfilled_unseen": f"{_UNFULFILLED} AND fault <> 'provider' AND arrived_at IS NULL",
-    "no_show_unseen": "status = 'no_show' AND arrived_at IS NULL",
-    "cancelled_unseen": f"{_CANCELLED} AND arrived_at IS NULL",
-    "open_unseen": f"{_OPEN} AND arrived_at IS NULL",
+    "reached": f"{_TIMED} AND arrived_at IS NOT NULL",
+    "completed_unseen": f"{_TIMED} AND {_COMPLETED} AND arrived_at IS NULL",
+    "failed_unseen": f"{_TIMED} AND {_BY_PROVIDER} AND arrived_at IS NULL",
+    "unfulfilled_unseen": f"{_TIMED} AND {_UNFULFILLED} AND fault <> 'provider' AND arrived_at IS NULL",
+    "no_show_unseen": f"{_TIMED} AND status = 'no_show' AND arrived_at IS NULL",
+    "cancelled_unseen": f"{_TIMED} AND {_CANCELLED} AND arrived_at IS NULL",
+    "open_unseen": f"{_TIMED} AND {_OPEN} AND arrived_at IS NULL",
     # Appointments.
     "appointment_due": f"{_BROUGHT} AND {_TRIED}",
     "appointment_met": f"{_BROUGHT} AND {_TRIED} AND delivered_at <= appointment_at",

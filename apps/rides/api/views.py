@@ -148,7 +148,8 @@ class RideViewSet(AuditedReads, ApiViewSet):
         """Book a ride.
 
         The ride is `scheduled`, or `requested` with `reviewReasons` if a person has to review it.  `returnLeg` books a
-        second, linked ride for the return trip.  An inline `rider` also needs the scope `riders:write`.
+        second, linked ride for the return trip.  An inline `rider` also needs the scope `riders:write`.  A ride that
+        has taken place is recorded with `afterTheFact` (scope `rides:correct`) up to 72 hours after its pickup.
         """
         draft = ride_input.draft_of(self.body())
         ride = booking.book(draft=draft, by=self.principal, at=self.at).ride

@@ -225,6 +225,8 @@ class Ride(models.Model):
     # Of a request: when an exception opens; 30 minutes of its facility's opening hours (timing.confirm_by).
     confirm_by = models.DateTimeField(_("confirm by"), null=True, blank=True)
     scheduled_at = models.DateTimeField(_("scheduled at"), null=True, blank=True)
+    # Booked when it had taken place: no promise, no exceptions, and no part in the punctuality of reports.
+    after_the_fact = models.BooleanField(_("recorded after the fact"), default=False, db_default=False)
     # Soft rules that were broken at booking, by code; a request waits for a person because of them.
     review_reasons = ArrayField(
         models.CharField(max_length=30), default=list, blank=True, verbose_name=_("review reasons")

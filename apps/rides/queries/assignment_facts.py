@@ -40,6 +40,7 @@ SLOT_COLUMNS: Final = (
     "arrived_pickup_at",
     "boarded_at",
     "estimated_minutes",
+    "after_the_fact",
     "accommodation",
     "pickup",
     "dropoff",

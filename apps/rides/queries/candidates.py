@@ -15,7 +15,7 @@ from apps.rides.queries.assignment_facts import gather
 from apps.rides.queries.conflicts import hide_delays, hide_rides, unseen_rides
 from apps.rides.queries.driver_timelines import drivers_on_duty, earliest
 from apps.rides.queries.ride_needs import needs_of
-from apps.rides.rules.driver_timeline import Delay, DriverNow, Location, insert
+from apps.rides.rules.driver_timeline import UNKNOWN_LOCATION, Delay, DriverNow, Location, insert
 from apps.rides.rules.eligibility import Violation, ViolationCode, violations
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.ranking import Prospect, Reason, order, place_label, reasons
@@ -26,6 +26,8 @@ from lib.errors import NotFound
 MOST_DRIVERS: Final = 500
 # Rides so long after this one can still be delayed by it.
 DELAYS_WITHIN: Final = timedelta(hours=12)
+# Where drivers are now says nothing about a ride that has taken place.
+_ELSEWHERE: Final = DriverNow(UNKNOWN_LOCATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ def candidates(
 ) -> list[Candidate]:
     """Check and rank every driver inside the data scope, except former drivers; return the first `limit`.
 
-    Thirteen queries, for any number of drivers; one more if the caller does not see every ride.
+    Nothing is predicted for a ride that is recorded after the fact.  Thirteen queries, for any number of drivers; one
+    more if the caller does not see every ride.
 
     Raises:
         NotFound: the ride is outside the caller's data scope.
@@ -91,7 +94,9 @@ def candidates(
         all_violations = violations(needs, facts.drivers[driver.pk], vehicle)
         relevant = [violation for violation in all_violations if violation.code is not ViolationCode.ATTENDANT_REQUIRED]
         prospect = Prospect(
-            insertion=insert(needs.slot, _without(present[driver.pk], ride.pk), at=at),
+            insertion=insert(
+                needs.slot, _ELSEWHERE if ride.after_the_fact else _without(present[driver.pk], ride.pk), at=at
+            ),
             vehicle=vehicle,
             shared_rides=shared.get(driver.pk, 0),
             preferred=driver.pk in needs.preferred_driver_ids,

@@ -144,7 +144,7 @@ def _remaining_rides(
 ) -> Mapping[UUID | None, list[RemainingRide]]:
     rides: dict[UUID | None, list[RemainingRide]] = defaultdict(list)
     for ride, slot in loaded:
-        if not earliest(at) < ride.pickup_at <= until:
+        if ride.after_the_fact or not earliest(at) < ride.pickup_at <= until:
             continue
         # Nobody knows when an unreleased will-call begins; past its estimate it holds up no other ride.
         if ride.will_call and ride.ready_at is None and ride.pickup_at < at and ride.status == RideStatus.ASSIGNED:

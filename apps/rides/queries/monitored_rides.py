@@ -27,7 +27,8 @@ _FACTS: Final = """
     r.estimated_minutes, r.pickup_facility_id IS NOT NULL, r.missing_documents <> '{}',
     CASE WHEN r.appointment_at IS NULL AND r.discharge IS NULL THEN 0 ELSE
         coalesce((r.pickup->>'loadMinutes')::int, (r.accommodation->>'loadMinutes')::int, 0) END,
-    r.discharge #>> '{receiving,acceptBy}', r.discharge->>'expectedReadyAt'
+    r.discharge #>> '{receiving,acceptBy}', r.discharge->>'expectedReadyAt',
+    r.after_the_fact
 """
 _RIDE: Final = """
     r.id, r.version, r.trip_id, r.leg_sequence, r.rider_id, r.facility_id, r.provider_id, r.pickup_facility_id,
@@ -113,6 +114,7 @@ def facts_of(ride: Ride) -> Facts:
         loading_minutes(ride) if judged else 0,
         (discharge.get("receiving") or {}).get("acceptBy"),
         discharge.get("expectedReadyAt"),
+        ride.after_the_fact,
     )
 
 

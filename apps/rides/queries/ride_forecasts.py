@@ -82,8 +82,9 @@ def _is_reported(ride: Awaited, at: dt.datetime) -> bool:
 
 
 def _is_predicted(ride: Awaited, at: dt.datetime) -> bool:
-    is_unreleased = ride.will_call and ride.ready_at is None
-    return ride.status in AWAITED and not is_unreleased and promised_at(ride) - PREDICTED_AHEAD <= at
+    if ride.after_the_fact or (ride.will_call and ride.ready_at is None):
+        return False
+    return ride.status in AWAITED and promised_at(ride) - PREDICTED_AHEAD <= at
 
 
 def _predicted(

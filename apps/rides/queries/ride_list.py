@@ -84,6 +84,7 @@ _COLUMNS: Final[dict[str, str | Combinable]] = {
     "occurrenceKey": "occurrence_key",
     "occurrenceState": "occurrence_state",
     "requestedAt": InstantText("requested_at"),
+    "afterTheFact": "after_the_fact",
     "confirmBy": InstantText("confirm_by"),
     "scheduledAt": InstantText("scheduled_at"),
     "reviewReasons": "review_reasons",
@@ -198,6 +199,7 @@ class Facts(NamedTuple):
     promised_pickup_by: str | None
     will_call_expires_at: str | None
     window_ends_at: str
+    after_the_fact: bool
     arrived_pickup_at: str | None
     pickup_at: str
     eta_pickup_at: str | None
@@ -217,6 +219,7 @@ class _Times:
     promised_pickup_by: datetime | None
     will_call_expires_at: datetime | None
     window_ends_at: datetime
+    after_the_fact: bool
     arrived_pickup_at: datetime | None
     pickup_at: datetime
     eta_pickup_at: datetime | None
@@ -232,6 +235,7 @@ def times_of(facts: Facts) -> _Times:
         _instant(facts.promised_pickup_by),
         _instant(facts.will_call_expires_at),
         datetime.fromisoformat(facts.window_ends_at),
+        facts.after_the_fact,
         _instant(facts.arrived_pickup_at),
         datetime.fromisoformat(facts.pickup_at),
         _instant(facts.eta_pickup_at),
@@ -317,6 +321,7 @@ def shape_for(to: Disclosure, only: tuple[str, ...] | None, sort: str) -> Shape:
         InstantText("promised_pickup_by"),
         InstantText("will_call_expires_at"),
         InstantText("window_ends_at"),
+        "after_the_fact",
         InstantText("arrived_pickup_at"),
         InstantText("pickup_at"),
         InstantText("eta_pickup_at"),

@@ -29,11 +29,12 @@ _BEFORE_PICKUP: Final = frozenset({RideStatus.SCHEDULED, RideStatus.ASSIGNED, Ri
 def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> RideNeeds:
     """Return the facts of the checks from a ride with its loaded rider.
 
-    `at` is the present: a ride on board lasts until then at least, and a pickup that is overdue takes place now.
+    `at` is the present: a ride on board lasts until then at least, and a pickup that is overdue takes place now, unless
+    the ride is recorded after the fact.
     `picked_up_at` is where a rider on board changes vehicles; the ride then begins there and now.
     """
     slot = slot_of(ride, at=at) if picked_up_at is None else _rescue(ride, at, picked_up_at)
-    overdue = ride.status in _BEFORE_PICKUP and slot.span.starts_at < at
+    overdue = ride.status in _BEFORE_PICKUP and slot.span.starts_at < at and not ride.after_the_fact
     if overdue:
         slot = replace(slot, span=Span(at, at + (slot.span.ends_at - slot.span.starts_at)))
     profile = ride.accommodation
@@ -61,6 +62,7 @@ def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> 
         # English is the language of the service; only other languages need a matching driver.
         language="" if language == "en" else language,
         overdue=overdue,
+        after_the_fact=ride.after_the_fact,
     )
 
 
@@ -74,7 +76,7 @@ def slot_of(ride: Ride, *, at: datetime) -> RideSlot:
     ends_at = begins_at + timedelta(minutes=_minutes(ride))
     if ride.boarded_at is not None:
         ends_at = ride.boarded_at + timedelta(minutes=_drive(ride) + _unloading(ride))
-    if ride.status in {RideStatus.ARRIVED, RideStatus.IN_PROGRESS}:
+    if ride.status in {RideStatus.ARRIVED, RideStatus.IN_PROGRESS} and not ride.after_the_fact:
         ends_at = max(ends_at, at)
     latest = ride.promised_pickup_by if ride.will_call and ride.promised_pickup_by else ride.window_ends_at
     return RideSlot(

@@ -16,6 +16,7 @@ from lib.messages import FieldName, Message, Template
 from lib.messages import gettext_lazy as _
 
 NOW_LASTS: Final = timedelta(minutes=15)  # a pickup time that has just passed means now
+AFTER_THE_FACT_FOR: Final = timedelta(hours=72)  # a ride that took place may be recorded for so long
 CONFIRMABLE_FOR: Final = timedelta(days=1)  # a request whose pickup time has passed may still be confirmed
 IN_PAST: Final = "in_past"
 LEGS_WITHIN: Final = timedelta(days=1)  # between the days of the first and the last leg of a trip
@@ -121,8 +122,8 @@ def times(
 
     `past` is how long ago the pickup time may be.
     """
-    violations = []
-    if is_past(pickup_at, at=at, past=past):
+    violations = _after_the_fact(draft, pickup_at, at=at) if draft.after_the_fact else []
+    if not draft.after_the_fact and is_past(pickup_at, at=at, past=past):
         violations.append(_past(_("%(field)s has passed. Enter a time that is still to come.")))
     if pickup_at > at + FARTHEST_PICKUP:
         violations.append(_invalid("pickupTime", _("%(field)s is more than two years ahead.")))
@@ -144,6 +145,21 @@ def times(
 def is_past(pickup_at: datetime, *, at: datetime, past: timedelta = NOW_LASTS) -> bool:
     """Return whether the pickup time is over at `at`; one of the last minutes means now."""
     return pickup_at < at - past
+
+
+def _after_the_fact(draft: RideDraft, pickup_at: datetime, *, at: datetime) -> list[Detail]:
+    violations = []
+    if is_past(pickup_at, at=at, past=AFTER_THE_FACT_FOR):
+        violations.append(_past(_("%(field)s is more than 72 hours ago. Such a ride can no longer be recorded.")))
+    if pickup_at > at:
+        violations.append(
+            _invalid(
+                "pickupTime", _("%(field)s has not passed yet. Book the ride without recording it after the fact.")
+            )
+        )
+    if draft.will_call:
+        violations.append(_invalid("willCall", _("A ride that is recorded after the fact cannot be a will-call ride.")))
+    return violations
 
 
 def _discharge(draft: RideDraft) -> list[Detail]:

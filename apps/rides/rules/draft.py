@@ -81,6 +81,7 @@ class RideDraft:
     The rider is `rider_id`, or `rider` in the shape of the API, which matches by external id or creates a rider.
     `accommodation` holds the differences from the rider's profile for this ride.  Without `facility_id` the ride
     belongs to the facility where it starts, else where it ends.  `pickup` and `dropoff` may hold an `accessCode`.
+    `after_the_fact`: the pickup has taken place and is only recorded: nothing is promised.
     """
 
     pickup_at: datetime
@@ -105,4 +106,5 @@ class RideDraft:
     client_reference: str = ""
     external_ids: tuple[ExternalName, ...] = ()
     allow_duplicate: bool = False
+    after_the_fact: bool = False
     return_leg: ReturnLeg | None = None

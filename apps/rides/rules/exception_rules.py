@@ -75,6 +75,7 @@ class Facts(NamedTuple):
     load_minutes: int
     accept_by: str | None
     expected_ready_at: str | None
+    after_the_fact: bool
 
 
 class Forecast(NamedTuple):
@@ -140,7 +141,12 @@ _NONE: Final[_Steps] = ()
 
 
 def evaluate(facts: Facts, terms: Terms, at: datetime) -> Outlook:
-    """Return the open exceptions at `at`, and the next instant at which one opens or escalates (None: never)."""
+    """Return the open exceptions at `at`, and the next instant at which one opens or escalates (None: never).
+
+    A ride that is recorded after the fact has none: nothing about it can be changed any more.
+    """
+    if facts.after_the_fact:
+        return Outlook({}, None, ends_unused=False)
     findings: dict[ExceptionType, Finding] = {}
     ahead: list[datetime] = []
     predicted_since = predicted_from(facts)
@@ -188,6 +194,8 @@ def first_check_at(facts: Facts) -> datetime | None:
 
     A lower bound.  An instant in the past means that the ride is due now.
     """
+    if facts.after_the_fact:
+        return None
     by_plan = _earliest(facts)
     predicted = () if predicted_from(facts) is None else (by_plan._replace(forecast=_LATEST_FORECAST),)
     steps = (rule(facts, terms) for terms in (by_plan, *predicted) for _, rule in _RULES[facts.status])

@@ -68,7 +68,7 @@ class RideNeeds:
 
     Widths in inches, weights in pounds; None if unknown.  `steps` is the larger number of steps at the two entrances
     that the rider needs help with: 0 with an elevator or ramp, or if the rider walks unaided.  `overdue`: the pickup
-    time has passed, and the slot begins now.
+    time has passed, and the slot begins now.  `after_the_fact`: the ride has taken place, and nothing is predicted.
     """
 
     slot: RideSlot
@@ -90,6 +90,7 @@ class RideNeeds:
     driver_gender: str = ""
     language: str = ""
     overdue: bool = False
+    after_the_fact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,8 @@ def overkill(needs: RideNeeds, vehicle: VehicleFacts | None) -> int:
 
 def reasons(prospect: Prospect, needs: RideNeeds, *, zone: str, at: datetime) -> list[Reason]:
     """List what a dispatcher has to know about a candidate: times in `zone`, the time zone of the ride."""
+    if needs.after_the_fact:
+        return list(_suitability(prospect, needs))
     return [
         _whereabouts(prospect.insertion, zone, at),
         *_consequences(prospect.insertion),

@@ -28,6 +28,7 @@ class Timed(Protocol):
     promised_pickup_by: datetime | None
     will_call_expires_at: datetime | None
     window_ends_at: datetime
+    after_the_fact: bool
     arrived_pickup_at: datetime | None
 
 
@@ -40,8 +41,10 @@ def late_minutes(ride: Timed, at: datetime) -> int | None:
     """Return by how many whole minutes the vehicle arrived late, or is late so far; None: not late.
 
     The limit is the end of the window, or for a will-call the time promised at its release: an unreleased leg is not
-    late.  None for a ride that ended without an arrival.
+    late.  None for a ride that ended without an arrival, or that is recorded after the fact.
     """
+    if ride.after_the_fact:
+        return None
     due = ride.promised_pickup_by if ride.will_call else ride.window_ends_at
     arrived_at = ride.arrived_pickup_at or (at if ride.status in AWAITING_VEHICLE else None)
     if due is None or arrived_at is None or arrived_at <= due:

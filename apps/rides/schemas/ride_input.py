@@ -292,6 +292,11 @@ class RideIn(AskedIn):
     facility_id = fields.Uuid(required=False)
     client_reference = fields.Text(max_length=100, required=False)
     return_leg = ReturnLegIn(required=False)
+    after_the_fact = fields.Boolean(
+        required=False,
+        help_text="The ride has taken place and is only recorded, up to 72 hours later: nothing is promised, no "
+        "exception opens. Needs the scope `rides:correct`.",
+    )
 
 
 def draft_of(body: dict[str, Any]) -> RideDraft:

@@ -137,6 +137,7 @@ class RideRow(Out):
             "notes",
             "requested_by",
             "requested_at",
+            "after_the_fact",
             "confirm_by",
             "scheduled_at",
             "review_reasons",

@@ -29,10 +29,11 @@ def save_eta(ride: Ride, eta: datetime, *, reported_at: datetime, by: Principal,
     `late_to_appointment` when the rider would arrive late at the destination.
 
     Raises:
-        InvalidInput: no vehicle is on its way, or the estimate lies before the report or more than a day after it.
+        InvalidInput: no vehicle is on its way, the ride is recorded after the fact, or the estimate lies before the
+            report or more than a day after it.
         ScopeMissing: the caller may not report the status of rides.
     """
-    if ride.status not in AWAITED:
+    if ride.status not in AWAITED or ride.after_the_fact:
         raise InvalidInput("etaPickup", _("%(field)s is accepted only before the vehicle arrives at the pickup."))
     require_permission(BY_ACTION[RideStatus.EN_ROUTE, Action.ARRIVE], by)
     if not reported_at <= eta <= reported_at + FARTHEST:
@@ -76,8 +77,11 @@ def first_awaited(appointment_at: datetime | None, discharge: Mapping[str, Any] 
 def check_appointment(ride: Ride, *, detected_by: str, by: Principal, at: datetime) -> None:
     """Open `late_to_appointment` on a locked ride that is predicted to be late, or settle it.
 
-    Critical if the rider would lose a dialysis chair.  No query if the ride is on time and has no open exception.
+    Critical if the rider would lose a dialysis chair.  No query if the ride is on time and has no open exception, or is
+    recorded after the fact.
     """
+    if ride.after_the_fact:
+        return
     awaited, expected = awaited_by(ride), expected_dropoff_at(ride)
     if awaited is not None and expected is not None and expected > awaited:
         late = expected - awaited

@@ -118,6 +118,8 @@ def assign(
         raise InvalidTransition(RideStatus(ride.status), RideStatus.ASSIGNED)
     row = transition_of(ride, action)
     require_permission(row, by)
+    if offer and ride.after_the_fact:
+        raise InvalidInput("offer", _("This ride has taken place: assign the driver who served it."))
     checked_handover = _checked(handover or Handover(), ride, action, by, at)
     if respond_by is not None and not offer:
         raise InvalidInput(

@@ -103,7 +103,7 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
     `late_to_appointment`.  Locks the rider's row, so that two callers cannot book the same rider at once.
 
     Raises:
-        ScopeMissing, BoundToProviders: the caller may not book.
+        ScopeMissing, BoundToProviders: the caller may not book, or not after the fact.
         InvalidInput, FieldRefused, legs.PickupInPast: a hard rule is broken; the field is named.
         BookedAlready: there is a ride with this `ride_id`; nothing else was checked.
         RiderNotBookable: the rider's record does not allow it on that day.
@@ -111,7 +111,9 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
         ReferenceTaken, organizations.services.ExternalIdTaken: another ride has the reference or external id.
     """
     require_right(by)
-    drafts = [draft] if draft.return_leg is None else [draft, return_draft(draft, draft.return_leg)]
+    if draft.after_the_fact and not by.has_scope(Scope.RIDES_CORRECT):
+        raise ScopeMissing(Scope.RIDES_CORRECT)
+    drafts = [draft] if draft.return_leg is None else [draft, return_draft(draft, draft.return_leg, at=at)]
     records = bookings.booking_records(facility_ids(drafts), draft.rider_id, by)
     if ride_id is not None and Ride.objects.filter(pk=ride_id).exists():
         raise BookedAlready
@@ -175,8 +177,10 @@ def _written(
     return Booked(rides[0], rides[1] if len(rides) > 1 else None)
 
 
-def return_draft(draft: RideDraft, return_leg: ReturnLeg) -> RideDraft:
+def return_draft(draft: RideDraft, return_leg: ReturnLeg, *, at: datetime | None = None) -> RideDraft:
     """Create the draft of the return leg: stops swapped, will-call for dialysis, estimated from the treatment.
+
+    The return leg of a ride that is recorded after the fact is recorded likewise if its pickup has passed `at`.
 
     Raises:
         InvalidInput: the pickup time is missing and cannot be estimated, or it precedes the outbound leg; or a
@@ -201,10 +205,13 @@ def return_draft(draft: RideDraft, return_leg: ReturnLeg) -> RideDraft:
         )
     if not booking_rules.follows(pickup_at, draft.pickup_at, draft.appointment_at):
         raise InvalidInput("returnLeg.pickupTime", booking_rules.OUT_OF_ORDER)
+    after_the_fact = draft.after_the_fact and at is not None and pickup_at <= at
+    default_will_call = draft.service_type == "dialysis" and not after_the_fact
     return replace(
         draft,
         pickup_at=pickup_at,
-        will_call=draft.service_type == "dialysis" if return_leg.will_call is None else return_leg.will_call,
+        after_the_fact=after_the_fact,
+        will_call=default_will_call if return_leg.will_call is None else return_leg.will_call,
         pickup=return_leg.pickup if return_leg.pickup is not None else draft.dropoff,
         dropoff=return_leg.dropoff if return_leg.dropoff is not None else draft.pickup,
         appointment_at=None,
@@ -342,8 +349,11 @@ def require_free(
 def open_duplicate(
     ride: Ride, overlapping_ids: Sequence[UUID], *, detected_by: str, by: Principal, at: datetime
 ) -> None:
-    """Open `duplicate_ride` on a locked ride that was allowed to overlap others of its rider."""
-    if overlapping_ids:
+    """Open `duplicate_ride` on a locked ride that was allowed to overlap others of its rider.
+
+    Not on a ride that is recorded after the fact.
+    """
+    if overlapping_ids and not ride.after_the_fact:
         details = {"rideIds": [str(pk) for pk in overlapping_ids]}
         type_ = ExceptionType.DUPLICATE_RIDE
         exceptions.open_exception(ride, type_, by=by, at=at, detected_by=detected_by, details=details)
@@ -507,7 +517,7 @@ def preview(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> B
         columns=columns,
         window=timing.Window(columns["window_starts_at"], columns["window_ends_at"]),
         promised_by=columns["promised_pickup_by"],
-        questions=tuple(booking_rules.review_reasons(legs.facts_of(leg, columns, at=at))),
+        questions=tuple(Question(code) for code in legs.review_reasons(leg, columns, at=at)),
         overlapping_ids=tuple(overlapping_ids),
     )
 

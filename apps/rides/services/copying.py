@@ -78,6 +78,7 @@ def _draft(source: Ride, request: CopyRequest, by: Principal) -> RideDraft:
         discharge=_fresh_discharge(source.discharge),
         client_reference=request.client_reference,
         allow_duplicate=request.allow_duplicate,
+        after_the_fact=False,
     )
     return _reversed(draft) if request.is_reversed else draft
 

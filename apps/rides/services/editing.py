@@ -492,7 +492,7 @@ def _open_and_settle(
 def _has_slipped(before: Ride, after: Ride) -> bool:
     """Check whether the expected ready time of a patient changed by more than `SLIPPED_BY`."""
     was, will_be = _expected_ready_at(before), _expected_ready_at(after)
-    if after.ready_at is not None or was is None or will_be is None:
+    if after.ready_at is not None or after.after_the_fact or was is None or will_be is None:
         return False
     return abs(will_be - was) > SLIPPED_BY
 

@@ -204,6 +204,7 @@ def lasting_columns(leg: Leg) -> dict[str, Any]:
         "dispatcher_notes": draft.notes.dispatcher,
         "facility_notes": draft.notes.facility,
         "requested_by": dict(draft.requested_by),
+        "after_the_fact": draft.after_the_fact,
         "estimated_miles": Decimal(str(drive.miles)) if drive else None,
         "estimated_minutes": drive.minutes if drive else None,
     }
@@ -219,7 +220,8 @@ def timed_columns(
 ) -> dict[str, Any]:
     """Compute the columns that depend on the times; the times in the draft are ignored.
 
-    `not_before` is when the pickup was requested: the promised window begins no earlier.
+    `not_before` is when the pickup was requested: the promised window begins no earlier.  A ride that is recorded
+    after the fact has no promise, and its window is the pickup time.
     """
     draft = leg.draft
     arrive_by = (
@@ -236,13 +238,14 @@ def timed_columns(
         drive_minutes=drive_minutes,
         not_before=not_before,
     )
+    window = timing.Window(pickup_at, pickup_at) if draft.after_the_fact else plan.window
     return {
         "pickup_at": pickup_at,
         "appointment_at": appointment_at,
-        "window_starts_at": plan.window.starts_at,
-        "window_ends_at": plan.window.ends_at,
+        "window_starts_at": window.starts_at,
+        "window_ends_at": window.ends_at,
         "service_date": plan.service_date,
-        "promised_pickup_by": plan.promised_pickup_by,
+        "promised_pickup_by": None if draft.after_the_fact else plan.promised_pickup_by,
         "will_call_expires_at": plan.will_call_expires_at,
         "discharge": discharge_of(draft, pickup_at),
     }
@@ -266,7 +269,12 @@ def new_columns(leg: Leg, questions: list[str], pickup_at: datetime, *, by: Prin
 
 
 def review_reasons(leg: Leg, columns: Mapping[str, Any], *, at: datetime) -> list[str]:
-    """Apply every soft rule to a leg with these `columns`.  One query, two if no vehicle fits."""
+    """Apply every soft rule to a leg with these `columns`.  One query, two if no vehicle fits.
+
+    None applies to a ride that is recorded after the fact: it has taken place.
+    """
+    if leg.draft.after_the_fact:
+        return []
     return [question.value for question in booking_rules.review_reasons(facts_of(leg, columns, at=at))]
 
 

@@ -52,7 +52,8 @@ def reinstate(
     booking.require_right(by)
     if ride.status != RideStatus.CANCELLED:
         raise InvalidTransition(RideStatus(ride.status), "reinstate")
-    if booking_rules.is_past(ride.pickup_at, at=at):
+    past = booking_rules.AFTER_THE_FACT_FOR if ride.after_the_fact else booking_rules.NOW_LASTS
+    if booking_rules.is_past(ride.pickup_at, at=at, past=past):
         message = _("The pickup was more than 15 minutes ago. Book another ride.")
         raise PickupInPast([Detail(field="pickupTime", code=booking_rules.IN_PAST, message=message)])
     if lock := RideLock.objects.filter(pk=ride.pk).first():

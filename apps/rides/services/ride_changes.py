@@ -113,6 +113,7 @@ def draft_of(ride: Ride) -> RideDraft:
         ),
         notes=Notes(ride.driver_notes, ride.dispatcher_notes, ride.facility_notes),
         requested_by=ride.requested_by,
+        after_the_fact=ride.after_the_fact,
     )
 
 

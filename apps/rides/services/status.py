@@ -270,7 +270,7 @@ def record_created(ride: Ride, *, by: Principal, at: datetime) -> None:
         sequence=1,
         by=by,
         occurred_at=at,
-        note=Note(),
+        note=Note({"afterTheFact": True} if ride.after_the_fact else {}),
         previous_status=None,
     )
 

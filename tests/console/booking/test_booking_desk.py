@@ -537,3 +537,27 @@ def test_ride_for_now_promises_a_time_from_now(desk: Client, grace: Rider) -> No
     ride = Ride.objects.get()
     assert "Pickup by about 09:15" in ahead
     assert (ride.window_starts_at, ride.window_ends_at, ride.promised_pickup_by) == (_at(9), _at(9, 15), _at(9, 15))
+
+
+def test_supervisor_records_a_ride_after_the_fact(grace: Rider, hospital: Facility) -> None:
+    client = visitor(UserRole.DISPATCH_SUPERVISOR)
+    about = f"?rider={grace.pk}&facility={hospital.pk}"
+
+    refused = book(client, about, clock="07:00")
+    response = book(client, about, clock="7", after_the_fact="on")
+
+    assert refused.context["form"].errors["after_the_fact"] == ["If the ride has already taken place, check this."]
+    ride = Ride.objects.get()
+    assert (ride.after_the_fact, ride.pickup_at, ride.promised_pickup_by) == (True, _at(7), None)
+    assert "The ride is recorded. Assign its driver and log its times on its page." in told(response)[0]
+    page = text_of(client.get(ride_address(ride.pk)))
+    assert page.count("Recorded after the fact") == 1
+    assert "recorded after the fact" in page
+
+
+def test_planner_cannot_record_after_the_fact(desk: Client, grace: Rider) -> None:
+    assert "after_the_fact" not in desk.get(f"{BOOK}?rider={grace.pk}").context["form"].fields
+
+    book(desk, f"?rider={grace.pk}", clock="07:00", after_the_fact="on")
+
+    assert Ride.objects.count() == 0

@@ -465,6 +465,21 @@ def test_pickup_in_the_past_is_refused_at_its_field(api: TokenClient, rider: Rid
     assert Ride.objects.count() == 1
 
 
+def test_ride_is_recorded_after_the_fact(api: TokenClient, rider: Rider, hospital: Facility) -> None:
+    body = booking_of(rider, hospital, pickupTime="2026-11-18T15:00:00Z", afterTheFact=True)
+
+    response = api.post("/api/rides", body)
+    edited = api.patch(response["Location"], {"notes": {"driver": "Ring twice."}}).json()
+    late = api.post("/api/rides", body | {"pickupTime": "2026-11-17T14:59:59Z"})
+
+    ride = response.json()
+    assert (response.status_code, ride["afterTheFact"], ride["promisedPickupBy"]) == (201, True, None)
+    assert ride["pickupWindow"] == {"start": "2026-11-18T15:00:00Z", "end": "2026-11-18T15:00:00Z"}
+    assert (ride["isLate"], ride["lateMinutes"], ride["openExceptionCount"]) == (False, 0, 0)
+    assert (edited["afterTheFact"], edited["promisedPickupBy"]) == (True, None)
+    assert (late.status_code, late.json()["error"]["code"]) == (422, "PICKUP_IN_PAST")
+
+
 def test_return_trip_in_the_past_is_refused(api: TokenClient, rider: Rider, hospital: Facility) -> None:
     body = booking_of(rider, hospital, pickupTime="2026-11-20T12:00:00Z")
 
