@@ -80,11 +80,6 @@ class TimesFields(forms.Form):
     )
     clock = ClockField(label=gettext_lazy("Time"), required=False)
     day = day_field(gettext_lazy("Day"))
-    after_the_fact = forms.BooleanField(
-        label=gettext_lazy("Already took place: record it after the fact"),
-        required=False,
-        help_text=gettext_lazy("Up to 72 hours back. Nothing is promised, and no alert opens."),
-    )
     pickup_clock = ClockField(
         label=gettext_lazy("Pickup"),
         required=False,
@@ -112,6 +107,11 @@ class TimesFields(forms.Form):
             "For a will-call, an approximate time. If blank, one hour after the appointment or at the end of treatment."
         ),
     )
+
+    @property
+    def is_recorded(self) -> bool:
+        """Return whether the ride is recorded after the fact."""
+        return False
 
     @property
     def today(self) -> date:
@@ -153,7 +153,7 @@ class TimesFields(forms.Form):
         if day != self.today or not may_be_afternoon(str(self[name].value())):
             return candidates
         afternoon = instants(day, entered.replace(hour=entered.hour + 12), self.zone)
-        if self.cleaned_data.get("after_the_fact"):
+        if self.is_recorded:
             return afternoon if all(candidate <= self.now for candidate in afternoon) else candidates
         has_passed = all(booking_rules.is_past(candidate, at=self.now) for candidate in candidates)
         return afternoon if has_passed else candidates

@@ -28,7 +28,7 @@ from apps.riders.queries import RiderRecord
 from apps.riders.rules import accommodation
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.draft import Notes, Payment, ReturnLeg, RideDraft, ServiceType
-from apps.rides.services import booking
+from apps.rides.services import booking_preview
 from apps.rides.services.booking import OverlappingRide, RiderNotBookable
 from apps.rides.services.legs import PickupInPast
 from lib.access import Principal
@@ -108,6 +108,11 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
     )
     facility = forms.ChoiceField(label=gettext_lazy("Facility"), required=False)
     allow_duplicate = forms.BooleanField(label=gettext_lazy("Book anyway"), required=False)
+    after_the_fact = forms.BooleanField(
+        label=gettext_lazy("Already took place: record it after the fact"),
+        required=False,
+        help_text=gettext_lazy("Up to 72 hours back. Nothing is promised, and no alert opens."),
+    )
     driver_notes = forms.CharField(
         label=gettext_lazy("Note to the driver"),
         required=False,
@@ -187,6 +192,10 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
         ]
         return {f"at-{facility.pk}": (facility.name, {"facilityId": str(facility.pk)}) for facility in facilities}
 
+    @property
+    def is_recorded(self) -> bool:
+        return bool(self.cleaned_data.get("after_the_fact"))
+
     # Validation and result
 
     def clean(self) -> dict[str, Any]:
@@ -237,7 +246,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
         """
         mobility = self.needs.to_object().get("mobility") or self._usual_needs()["mobility"]
         try:
-            self.pickup_at = booking.pickup_for(
+            self.pickup_at = booking_preview.pickup_for(
                 appointment_at,
                 pickup=self.pickup.stop() or {},
                 dropoff=self.dropoff.stop() or {},
@@ -285,7 +294,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
             ),
             requested_by={"userId": str(self.desk.by.id), "name": self.desk.name, "role": self.desk.by.role},
             allow_duplicate=cleaned["allow_duplicate"],
-            after_the_fact=cleaned.get("after_the_fact", False),
+            after_the_fact=self.is_recorded,
             return_leg=self._return_leg(),
             **rider_values,
         )
@@ -305,9 +314,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
             self._suggest_recording(refusal)
 
     def _suggest_recording(self, refusal: DomainError) -> None:
-        if not isinstance(refusal, PickupInPast) or self.cleaned_data.get("after_the_fact"):
-            return
-        if "after_the_fact" in self.fields:
+        if isinstance(refusal, PickupInPast) and "after_the_fact" in self.fields and not self.is_recorded:
             self.add_error("after_the_fact", _("If the ride has already taken place, check this."))
 
     def _names(self) -> dict[str, str]:

@@ -17,7 +17,7 @@ from apps.console.booking.presets import FACILITY, PRESETS
 from apps.riders import queries as riders
 from apps.riders.labels import whole_name
 from apps.rides.rules.draft import RideDraft
-from apps.rides.services import booking
+from apps.rides.services import booking_preview
 from lib.console_forms import choose
 from lib.errors import DomainError
 from lib.ids import uuid7
@@ -111,7 +111,7 @@ def _line(number: int, record: Mapping[str, str], desk: Desk) -> SheetRow:
     form = BookingForm(_form_data(record, row_desk), desk=row_desk)
     if form.is_valid():
         try:
-            preview = booking.preview(draft=form.draft(), rider=rider, by=desk.by, at=desk.now)
+            preview = booking_preview.preview(draft=form.draft(), rider=rider, predicts=False, by=desk.by, at=desk.now)
         except DomainError as refusal:
             form.refuse(refusal)
         else:

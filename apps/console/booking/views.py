@@ -34,7 +34,7 @@ from apps.riders.rules import rider_status
 from apps.rides.queries import availability, bookings
 from apps.rides.queries import booking_drafts as draft_queries
 from apps.rides.rules.booking_rules import QUESTION_TEXTS, Question
-from apps.rides.services import booking, booking_drafts
+from apps.rides.services import booking, booking_drafts, booking_preview
 from lib.clocks import clock
 from lib.errors import DomainError
 from lib.local_time import local_time
@@ -206,7 +206,7 @@ def _summary(form: BookingForm) -> BookingSummary:
     promise, vehicles, review_reasons, errors = None, "", [], []
     if complete and desk.rider is not None:
         try:
-            preview = booking.preview(draft=form.draft(), rider=desk.rider.rider, by=desk.by, at=desk.now)
+            preview = booking_preview.preview(draft=form.draft(), rider=desk.rider.rider, by=desk.by, at=desk.now)
         except DomainError as refusal:
             form.refuse(refusal)
             errors = [str(error) for field_errors in form.errors.values() for error in field_errors]
@@ -230,19 +230,21 @@ def _time_text(at: datetime, form: BookingForm) -> SafeString:
     return format_html("{}, {}", local_time(at, form.zone), distance(at, form.now))
 
 
-def _promise(preview: booking.BookingPreview, form: BookingForm) -> SafeString:
+def _promise(preview: booking_preview.BookingPreview, form: BookingForm) -> SafeString:
     if preview.columns["after_the_fact"]:
         return format_html("{}", _("Recorded after the fact: nothing is promised."))
     if preview.promised_by is None:
         return format_html("{}", _("Promised when it is released."))
     zone = ZoneInfo(form.zone)
     if preview.columns["pickup_at"] <= form.now:  # as soon as possible
-        return format_html("{} <strong>{}</strong>", _("Pickup by about"), clock(preview.promised_by.astimezone(zone)))
+        usual = "" if preview.is_driver_free else _("No driver is free now: this is the facility's usual time.")
+        time = clock(preview.promised_by.astimezone(zone))
+        return format_html("{} <strong>{}</strong> {}", _("Pickup by about"), time, usual)
     span = [clock(at.astimezone(zone)) for at in (preview.window.starts_at, preview.window.ends_at)]
     return format_html("{} <strong>{} \N{EN DASH} {}</strong>", _("Pickup promised"), *span)
 
 
-def _vehicles(preview: booking.BookingPreview) -> str:
+def _vehicles(preview: booking_preview.BookingPreview) -> str:
     """Return the number of free suitable vehicles as text; "" if no suitable vehicle is on shift then."""
     free_vehicles = availability.availability(preview.columns)
     if preview.columns["after_the_fact"] or not free_vehicles.on_shift:

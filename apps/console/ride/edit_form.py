@@ -26,7 +26,7 @@ from apps.organizations.models import Entrance, Facility, Payer
 from apps.rides.models import Ride
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import booking, legs
+from apps.rides.services import booking_preview, legs
 from apps.rides.services.edit_checks import EDITABLE
 from apps.rides.services.editing import CrewAction
 from lib.access import Principal
@@ -141,6 +141,10 @@ class EditForm(TimesFields):
         self.initial.update({"version": ride.version, "base": self._base()})
         if not self.is_bound and "clock" in self.fields:
             self.fields["clock"].widget.attrs["autofocus"] = True
+
+    @property
+    def is_recorded(self) -> bool:
+        return self.ride.after_the_fact
 
     def _initial_times(self) -> None:
         ride, zone = self.ride, ZoneInfo(self.ride.timezone)
@@ -270,7 +274,7 @@ class EditForm(TimesFields):
         if is_untouched and before is not None:
             self.pickup_at = self.ride.pickup_at + (appointment_at - before)
         elif self.pickup_at is None:
-            self.pickup_at = booking.pickup_for(
+            self.pickup_at = booking_preview.pickup_for(
                 appointment_at,
                 pickup=self.ride.pickup,
                 dropoff=self.ride.dropoff,

@@ -63,16 +63,25 @@ class Facts:
     rides: Sequence[tuple[Ride, RideSlot]]
 
 
-def gather(needs: RideNeeds, *, drivers: Collection[Driver], at: datetime, since: datetime | None = None) -> Facts:
+def gather(
+    needs: RideNeeds,
+    *,
+    drivers: Collection[Driver],
+    at: datetime,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Facts:
     """Collect the facts of `drivers` around the ride, each with the vehicle of the shift, otherwise the default.
 
-    Seven queries, however many drivers.  `since`: see `gather_of`.
+    Seven queries, however many drivers.  `since`, `until`: see `gather_of`.
     """
     mine = needs.slot.span
     defaults = [driver.default_vehicle_id for driver in drivers if driver.default_vehicle_id is not None]
     vehicle_of = _vehicle_of(mine, drivers, _shifts(mine, [driver.pk for driver in drivers], defaults))
     vehicles = Vehicle.objects.filter(pk__in=set(vehicle_of.values()))
-    return gather_of(needs, drivers=drivers, vehicles=list(vehicles), at=at, vehicle_of=vehicle_of, since=since)
+    return gather_of(
+        needs, drivers=drivers, vehicles=list(vehicles), at=at, vehicle_of=vehicle_of, since=since, until=until
+    )
 
 
 def gather_of(
@@ -83,11 +92,13 @@ def gather_of(
     at: datetime,
     vehicle_of: Mapping[UUID, UUID] | None = None,
     since: datetime | None = None,
+    until: datetime | None = None,
 ) -> Facts:
     """Collect the facts of these drivers and vehicles around the ride.
 
     Five queries, however many.  Reads without locks; who decides by the answer locks their rows first.  `rides` of the
-    answer goes back to pickups at `since` if that is earlier than what the checks need.
+    answer goes back to pickups at `since` if that is earlier than what the checks need.  Rides after `until` are left
+    out, of the checks as well.
     """
     driver_ids, vehicle_ids = [driver.pk for driver in drivers], [vehicle.pk for vehicle in vehicles]
     mine = needs.slot.span
@@ -106,7 +117,7 @@ def gather_of(
     credentials_of = active_credentials(driver_ids, vehicle_ids)
     slots_of: dict[UUID | None, list[RideSlot]] = defaultdict(list)
     first = mine.starts_at - SLOTS_WITHIN
-    nearby = _rides(needs, driver_ids, vehicle_ids, min(first, since or first))
+    nearby = _rides(needs, driver_ids, vehicle_ids, min(first, since or first), until)
     rides = [(ride, slot_of(ride, at=at)) for ride in nearby]
     for ride, slot in rides:
         if ride.pickup_at > first:
@@ -181,7 +192,9 @@ def _shifts(mine: Span, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> list
     return [ShiftFact(driver_id, vehicle_id, Span(*span)) for driver_id, vehicle_id, *span in columns]
 
 
-def _rides(needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID], since: datetime) -> QuerySet[Ride]:
+def _rides(
+    needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID], since: datetime, until: datetime | None
+) -> QuerySet[Ride]:
     """Select other rides near this one, assigned or under way, with any of these drivers or vehicles."""
     mine = needs.slot.span
     shared = Q(driver_id__in=driver_ids) | Q(vehicle_id__in=vehicle_ids) | Q(attendant_ids__overlap=driver_ids)
@@ -189,7 +202,7 @@ def _rides(needs: RideNeeds, driver_ids: list[UUID], vehicle_ids: list[UUID], si
         shared,
         status__in=sorted(WITH_DRIVER),
         pickup_at__gt=since,
-        pickup_at__lt=mine.ends_at + SLOTS_WITHIN,
+        pickup_at__lt=until or mine.ends_at + SLOTS_WITHIN,
     )
     return near.exclude(pk=needs.slot.ride_id).only(*SLOT_COLUMNS, *PREDICTION_COLUMNS).order_by("pickup_at", "id")
 

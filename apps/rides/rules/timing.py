@@ -112,6 +112,14 @@ def full_minute(moment: datetime) -> datetime:
     return begun if begun == moment else begun + timedelta(minutes=1)
 
 
+def promise_of(arrives_at: datetime, *, at: datetime) -> datetime:
+    """Return the time to promise for a predicted arrival: rounded up to five minutes, and later than `at`."""
+    step = timedelta(minutes=LEAD_STEP)
+    earliest = max(arrives_at, full_minute(at) + timedelta(minutes=1)).astimezone(UTC)
+    passed = (earliest - datetime.min.replace(tzinfo=UTC)) % step
+    return earliest if not passed else earliest + step - passed
+
+
 def will_call_expires_at(pickup_at: datetime, zone: str) -> datetime:
     """Return when an unreleased will-call leg expires: 23:59 local on its day, never before its estimated pickup."""
     return max(

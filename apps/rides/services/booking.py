@@ -12,16 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from apps.audit.services import audit
 from apps.organizations import services as organizations
 from apps.organizations.models import Facility, Payer, SubjectType
-from apps.organizations.service_levels import service_levels
 from apps.riders import services as riders
 from apps.riders.models import Rider
-from apps.riders.rules import accommodation, rider_status
+from apps.riders.rules import rider_status
 from apps.rides.models import Ride, Trip
 from apps.rides.models.ride import ONE_REFERENCE, LegType
 from apps.rides.queries import bookings
-from apps.rides.queries.ride_needs import place_of
 from apps.rides.rules import booking_rules, timing
-from apps.rides.rules.booking_rules import Question
 from apps.rides.rules.draft import ReturnLeg, RideDraft, Shape
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.services import arrival_times, exceptions, legs
@@ -32,8 +29,6 @@ from lib.constraints import constraint_of
 from lib.errors import Code, Detail, DomainError, InvalidInput, ScopeMissing
 from lib.messages import FieldName, Message
 from lib.scopes import Scope
-from lib.travel.places import Place
-from lib.travel.times import drive_between
 
 
 class RiderNotBookable(DomainError):
@@ -93,10 +88,15 @@ class Booked:
 
 
 @transaction.atomic
-def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: datetime) -> Booked:
+def book(
+    *, draft: RideDraft, ride_id: UUID | None = None, predicts: bool = True, by: Principal, at: datetime
+) -> Booked:
     """Book one ride, or two linked rides if there is a return leg.
 
     `ride_id` is the id of the first leg, chosen by the caller so that a repeated request books only once.
+
+    A pickup as soon as possible is promised by the prediction for the best free driver; not `predicts`, or without such
+    a driver, by the minutes of the facility.
 
     A ride that breaks a soft rule becomes `requested`, with the rules as review reasons and a time to answer by;
     otherwise it is `scheduled`.  An allowed overlap opens `duplicate_ride`, and a predicted late arrival opens
@@ -136,6 +136,8 @@ def book(*, draft: RideDraft, ride_id: UUID | None = None, by: Principal, at: da
     for leg in planned:
         legs.require_sound(leg, at=at)
     leg_columns = [legs.columns(leg, not_before=at) for leg in planned]
+    if predicts:
+        legs.promise_by_availability(leg_columns[0], rider, at=at)
     overlaps = []
     for leg, columns in zip(planned, leg_columns, strict=True):
         require_bookable(rider, columns["service_date"])
@@ -444,6 +446,8 @@ def book_many(
 ) -> list[Booked | DomainError]:
     """Book up to `MAX_BULK` drafts: all or none, or with `per_item` each by itself, with its error in the result.
 
+    Promises of pickups as soon as possible go by the minutes of the facility: a prediction for each would take long.
+
     Locks all named riders by id before the first booking, so that two requests with the same riders in a different
     order do not deadlock.
 
@@ -458,7 +462,7 @@ def book_many(
     for position, draft in enumerate(drafts):
         try:
             with transaction.atomic():
-                outcomes.append(book(draft=draft, by=by, at=at))
+                outcomes.append(book(draft=draft, predicts=False, by=by, at=at))
         except DomainError as refusal:
             refusal.details = _placed(refusal, position)
             if not per_item:
@@ -477,83 +481,6 @@ def _placed(refusal: DomainError, position: int) -> list[Detail]:
     if not refusal.details:
         return [Detail(field=f"rides[{position}]", code="refused", message=refusal.text)]
     return legs.prefixed(refusal.details, f"rides[{position}].")
-
-
-@dataclass(frozen=True, slots=True)
-class BookingPreview:
-    """The promised times of the ride, its review reasons, and the rides that it would overlap.
-
-    `columns` and `window` are those of the outbound ride; `promised_by` is None for a will-call leg.
-    """
-
-    columns: Mapping[str, Any]
-    window: timing.Window
-    promised_by: datetime | None
-    questions: tuple[Question, ...]
-    overlapping_ids: tuple[UUID, ...]
-
-
-def preview(*, draft: RideDraft, rider: Rider, by: Principal, at: datetime) -> BookingPreview:
-    """Preview the outbound leg of a draft.  Five queries, one more if no vehicle fits.
-
-    Raises:
-        InvalidInput, FieldRefused, RiderNotBookable: as `booking.book` would.
-    """
-    facilities = bookings.facilities(facility_ids([draft]), by)
-    leg = legs.of_draft(
-        draft,
-        number=1,
-        of=1,
-        facilities=facilities,
-        owner=facilities.get(draft.facility_id) if draft.facility_id else None,
-        profile=bookings.current_profile(rider.pk),
-        payer=payer_of(draft.payment.payer_id),
-    )
-    legs.require_sound(leg, at=at)
-    columns = legs.columns(leg, not_before=at)
-    require_bookable(rider, columns["service_date"])
-    overlapping_ids = require_free(rider.pk, columns, allowed=True, by=by)
-    return BookingPreview(
-        columns=columns,
-        window=timing.Window(columns["window_starts_at"], columns["window_ends_at"]),
-        promised_by=columns["promised_pickup_by"],
-        questions=tuple(Question(code) for code in legs.review_reasons(leg, columns, at=at)),
-        overlapping_ids=tuple(overlapping_ids),
-    )
-
-
-def pickup_for(
-    appointment_at: datetime,
-    *,
-    pickup: Mapping[str, Any],
-    dropoff: Mapping[str, Any],
-    facility_id: UUID | None,
-    mobility: str,
-    by: Principal,
-) -> datetime | None:
-    """Compute the pickup time for an appointment; None if the drive is not known.
-
-    At most two queries: the facilities that the stops name.
-    """
-    named = {UUID(str(stop["facilityId"])) for stop in (pickup, dropoff) if stop.get("facilityId")}
-    facilities = bookings.facilities(named | ({facility_id} if facility_id else set()), by)
-    ends: list[Place | None] = []
-    place = None
-    for path, stop_data in (("pickup", pickup), ("dropoff", dropoff)):
-        stop, place = legs.resolved_stop(
-            {**stop_data, "entranceId": None}, path=path, facilities=facilities, entrances={}
-        )
-        ends.append(place_of(stop))
-    drive = drive_between(*ends, depart_at=appointment_at)
-    if drive is None:
-        return None
-    levels = service_levels(place or (facilities.get(facility_id) if facility_id else None))
-    lead = timing.lead_minutes(
-        drive.minutes,
-        load_minutes=accommodation.default_load_minutes(mobility),
-        arrive_early_minutes=levels.arrive_early_minutes,
-    )
-    return timing.add_minutes(appointment_at, -lead)
 
 
 @transaction.atomic

@@ -15,10 +15,11 @@ from apps.organizations import queries as organizations
 from apps.organizations.models import BookingPolicy, Facility, Payer
 from apps.organizations.rules import stops
 from apps.organizations.service_levels import service_levels
-from apps.riders.models import AccommodationProfile
+from apps.riders.models import AccommodationProfile, Rider
 from apps.riders.rules import accommodation
 from apps.rides.models import Ride
 from apps.rides.queries import bookings
+from apps.rides.queries.immediate_pickup import immediate_pickup_at
 from apps.rides.queries.ride_needs import place_of
 from apps.rides.rules import booking_rules, timing
 from apps.rides.rules.draft import RideDraft
@@ -249,6 +250,21 @@ def timed_columns(
         "will_call_expires_at": plan.will_call_expires_at,
         "discharge": discharge_of(draft, pickup_at),
     }
+
+
+def promise_by_availability(columns: dict[str, Any], rider: Rider, *, at: datetime) -> bool | None:
+    """Promise a pickup as soon as possible by the predicted arrival of the best free driver.
+
+    Returns whether there is one, else the promise stays; None for another ride.
+    """
+    is_firm = columns["promised_pickup_by"] is not None and columns["scheduling_anchor"] == "pickup"
+    if columns["pickup_at"] > at or not is_firm:
+        return None
+    arrives_at = immediate_pickup_at(Ride(**columns, rider=rider, status=RideStatus.SCHEDULED), at=at)
+    if arrives_at is None:
+        return False
+    columns["window_ends_at"] = columns["promised_pickup_by"] = timing.promise_of(arrives_at, at=at)
+    return True
 
 
 def new_columns(leg: Leg, questions: list[str], pickup_at: datetime, *, by: Principal, at: datetime) -> dict[str, Any]:

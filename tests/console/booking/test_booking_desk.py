@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
+import time_machine
 from django.test import Client
 
 from apps.accounts.models import User
@@ -510,6 +511,18 @@ def test_time_without_am_or_pm_is_the_next_one(desk: Client, grace: Rider, typed
     assert Ride.objects.get().pickup_at == pickup_at
 
 
+def test_five_typed_at_1051_means_this_afternoon(grace: Rider, hospital: Facility) -> None:
+    about = f"?rider={grace.pk}&facility={hospital.pk}"
+    with time_machine.travel(_at(10, 51), tick=False):
+        client = visitor(UserRole.DISPATCHER)
+        ahead = text_of(client.post(f"{BOOK}check/", sent(client, about, clock="5")))
+        book(client, about, clock="5")
+
+    assert "17:00" in ahead
+    assert "05:00" not in ahead
+    assert Ride.objects.get().pickup_at == _at(17)
+
+
 def test_time_of_another_day_stays_in_the_morning(desk: Client, grace: Rider) -> None:
     book(desk, f"?rider={grace.pk}", clock="5", day="2026-11-21")
 
@@ -535,7 +548,7 @@ def test_ride_for_now_promises_a_time_from_now(desk: Client, grace: Rider) -> No
     book(desk, f"?rider={grace.pk}", clock="now")
 
     ride = Ride.objects.get()
-    assert "Pickup by about 09:15" in ahead
+    assert "Pickup by about 09:15 No driver is free now: this is the facility's usual time." in ahead
     assert (ride.window_starts_at, ride.window_ends_at, ride.promised_pickup_by) == (_at(9), _at(9, 15), _at(9, 15))
 
 
