@@ -11,8 +11,9 @@ from apps.events.models import Event
 from apps.organizations.models import Facility
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import booking
+from apps.rides.services import booking, editing
 from apps.rides.services import status_report as service
+from apps.rides.services.legs import PickupInPast
 from lib.access import Principal, system
 from lib.errors import FieldRefused, InvalidInput, ScopeMissing
 from lib.scopes import Scope
@@ -59,14 +60,25 @@ def test_request_is_promised(request_: Ride, dispatcher: Principal) -> None:
     assert (event.type, event.data.get("overridden")) == ("ride.scheduled", None)
 
 
-def test_request_whose_day_has_passed_is_not_promised(request_: Ride, dispatcher: Principal) -> None:
+def test_request_whose_pickup_has_passed_needs_a_new_time(request_: Ride, dispatcher: Principal) -> None:
     before = traces(request_)
+    late = factories.PICKUP + HOUR / 4 + dt.timedelta(seconds=1)
 
-    with pytest.raises(FieldRefused) as refused:
-        confirm(request_, dispatcher, at=factories.PICKUP + 25 * HOUR)
+    with pytest.raises(PickupInPast) as refused:
+        confirm(request_, dispatcher, at=late)
 
-    assert [detail.field for detail in refused.value.details] == ["pickupTime"]
+    assert [(detail.field, detail.code) for detail in refused.value.details] == [("pickupTime", "in_past")]
+    assert (
+        str(refused.value) == "The pickup time of this request has passed. Change the time, then confirm the request."
+    )
     assert traces(request_) == before
+
+    editing.edit(ride_id=request_.pk, changes={"pickup_at": late + HOUR}, by=dispatcher, at=late)
+    assert confirm(request_, dispatcher, at=late).status == "scheduled"
+
+
+def test_request_for_the_last_15_minutes_is_confirmed(request_: Ride, dispatcher: Principal) -> None:
+    assert confirm(request_, dispatcher, at=factories.PICKUP + HOUR / 4).status == "scheduled"
 
 
 def test_request_that_a_hard_rule_forbids_by_now_is_not_promised(request_: Ride, dispatcher: Principal) -> None:

@@ -17,7 +17,6 @@ from lib.messages import gettext_lazy as _
 
 NOW_LASTS: Final = timedelta(minutes=15)  # a pickup time that has just passed means now
 AFTER_THE_FACT_FOR: Final = timedelta(hours=72)  # a ride that took place may be recorded for so long
-CONFIRMABLE_FOR: Final = timedelta(days=1)  # a request whose pickup time has passed may still be confirmed
 IN_PAST: Final = "in_past"
 LEGS_WITHIN: Final = timedelta(days=1)  # between the days of the first and the last leg of a trip
 FARTHEST_PICKUP: Final = timedelta(days=731)  # beyond lie typing errors
@@ -93,15 +92,13 @@ def follows(pickup_at: datetime, first_pickup_at: datetime, first_appointment_at
     return pickup_at > (first_appointment_at or first_pickup_at)
 
 
-def refusals(
-    draft: RideDraft, *, at: datetime, mobility: str, leg_type: str, past: timedelta = NOW_LASTS
-) -> list[Detail]:
+def refusals(draft: RideDraft, *, at: datetime, mobility: str, leg_type: str) -> list[Detail]:
     """List every hard rule a leg breaks, each naming its field in the API's spelling.
 
     `pickup` and `dropoff` of the draft are normal stops, filled from their facilities; `mobility` is that of this leg.
     """
     return [
-        *times(draft, draft.pickup_at, draft.appointment_at, at=at, leg_type=leg_type, past=past),
+        *times(draft, draft.pickup_at, draft.appointment_at, at=at, leg_type=leg_type),
         *stops.problems(draft.pickup, path="pickup"),
         *stops.problems(draft.dropoff, path="dropoff"),
         *_discharge(draft),
@@ -116,14 +113,10 @@ def times(
     *,
     at: datetime,
     leg_type: str,
-    past: timedelta = NOW_LASTS,
 ) -> list[Detail]:
-    """List the hard rules that a leg of the draft breaks at these times; those in the draft do not count.
-
-    `past` is how long ago the pickup time may be.
-    """
+    """List the hard rules that a leg of the draft breaks at these times; those in the draft do not count."""
     violations = _after_the_fact(draft, pickup_at, at=at) if draft.after_the_fact else []
-    if not draft.after_the_fact and is_past(pickup_at, at=at, past=past):
+    if not draft.after_the_fact and is_past(pickup_at, at=at):
         violations.append(_past(_("%(field)s has passed. Enter a time that is still to come.")))
     if pickup_at > at + FARTHEST_PICKUP:
         violations.append(_invalid("pickupTime", _("%(field)s is more than two years ahead.")))

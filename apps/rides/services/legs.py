@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Protocol
 from uuid import UUID
@@ -130,19 +130,15 @@ def needs_of(base: Mapping[str, Any], changes: Mapping[str, Any], *, leg_type: s
     return {**needs, "overridden": [key for key in accommodation.KEYS if needs[key] != base[key]]}
 
 
-def require_sound(
-    leg: Leg, *, at: datetime, time_is_new: bool = True, past: timedelta = booking_rules.NOW_LASTS
-) -> None:
+def require_sound(leg: Leg, *, at: datetime, time_is_new: bool = True) -> None:
     """Apply every hard rule; without `time_is_new` a pickup time that has passed meanwhile may stay.
-
-    `past` is how long ago the pickup time may be.
 
     Raises:
         PickupInPast: the pickup time has passed; other broken rules are named too.
         FieldRefused: other rules are broken; each is named.
     """
     violations = [
-        *booking_rules.refusals(leg.draft, at=at, mobility=leg.needs["mobility"], leg_type=leg.leg_type, past=past),
+        *booking_rules.refusals(leg.draft, at=at, mobility=leg.needs["mobility"], leg_type=leg.leg_type),
         *accommodation.problems(leg.needs),
     ]
     violations = [violation for violation in violations if time_is_new or violation.field != "pickupTime"]

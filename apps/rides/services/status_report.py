@@ -225,13 +225,18 @@ def confirm(ride: Ride, report: StatusReport, *, by: Principal, at: datetime) ->
 
     Raises:
         booking.RiderNotBookable: the rider's record no longer allows it.
-        FieldRefused: a hard rule is broken by now, such as a pickup time of the day before; the field is named.
+        legs.PickupInPast: the pickup was more than 15 minutes ago; the ride needs a new time first.
+        FieldRefused: another hard rule is broken by now; the field is named.
         booking.OverlappingRide: the rider has another ride then, and there is no override.
         ScopeMissing, InvalidInput: see `require_override_right`.
         InvalidTransition: see `move`.
     """
+    require_permission(transition_of(ride, Action.CONFIRM), by)
     booking.require_bookable(ride.rider, ride.service_date)
-    legs.require_sound(ride_changes.leg_of(ride), at=at, past=booking_rules.CONFIRMABLE_FOR)
+    if booking_rules.is_past(ride.pickup_at, at=at):
+        message = _("The pickup time of this request has passed. Change the time, then confirm the request.")
+        raise legs.PickupInPast([Detail(field="pickupTime", code=booking_rules.IN_PAST, message=message)])
+    legs.require_sound(ride_changes.leg_of(ride), at=at)
     overlapping_ids = booking.require_free(
         ride.rider_id,
         {"pickup_at": ride.pickup_at, "estimated_minutes": ride.estimated_minutes},
