@@ -8,13 +8,14 @@ empty field means that the value of the profile applies, or that there are no co
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django import forms
 from django.forms import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from apps.riders.rules import accommodation
 from apps.riders.rules.needs import AssistLevel, Mobility, OxygenSource, Precautions, Severity
 from apps.riders.schemas.accommodation import MAX_LOAD_MINUTES, MAX_POUNDS, STAIR_EQUIPMENT
 from apps.rides.services.ride_changes import merge
@@ -185,14 +186,26 @@ class NeedFields:
     """Form fields of one object of the API, whose name is `wire`.
 
     `current` is the object before the change, {} in a form that creates one; `usual` holds the values that apply
-    where a field is empty.
+    where a field is empty.  With `is_complete`, `current` has every key: an empty field empties its value, and what
+    always has a value has no empty choice.
     """
 
-    def __init__(self, form: forms.Form, needs: Sequence[Need], *, wire: str, current: Shape, usual: Shape) -> None:
+    def __init__(
+        self,
+        form: forms.Form,
+        needs: Sequence[Need],
+        *,
+        wire: str,
+        current: Shape,
+        usual: Shape,
+        is_complete: bool = False,
+    ) -> None:
         self._form, self._needs, self._wire, self._current = form, needs, wire, current
         for need in needs:
             field = need.kind.field(need.label, _plain(need.kind.to_initial(need.of(usual))))
             field.initial = need.kind.to_initial(need.of(current))
+            if is_complete and isinstance(field, forms.ChoiceField):
+                _replace_empty_choice(field, is_required=need.of(accommodation.complete({})) is not None)
             form.fields[need.name] = field
 
     def wires(self) -> dict[str, str]:
@@ -235,6 +248,13 @@ class NeedFields:
     def summary(self) -> str:
         """Summarize the fields that are not empty, numbers with their value."""
         return ", ".join(filter(None, map(_summary, self.fields)))
+
+
+def _replace_empty_choice(field: forms.ChoiceField, *, is_required: bool) -> None:
+    """Replace the choice of the profile's value: a value that is required has no empty choice."""
+    labels = [(value, label) for value, label in cast(Iterable[tuple[str, Any]], field.choices) if value]
+    field.choices = labels if is_required else [("", _("Not specified")), *labels]
+    field.required = is_required
 
 
 def _summary(field: BoundField) -> str:

@@ -23,6 +23,7 @@ from apps.console.booking.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS
 from apps.console.booking.place_fields import CURRENT, Place, PlaceChoices, PlaceFields, home_of, saved_places_of
 from apps.console.booking.presets import ARRIVE, PICKUP, WILL_CALL
 from apps.organizations.models import Entrance, Facility, Payer
+from apps.riders.rules import accommodation
 from apps.rides.models import Ride
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.lifecycle import RideStatus
@@ -206,8 +207,9 @@ class EditForm(TimesFields):
         if "accommodation" not in editable:
             return None, None
         needs = [need for need in NEEDS if need.name != FOR_DISPATCHERS or sees_all]
+        current = accommodation.complete(self.ride.accommodation)
         return (
-            NeedFields(self, needs, wire="accommodation", current=self.ride.accommodation, usual={}),
+            NeedFields(self, needs, wire="accommodation", current=current, usual={}, is_complete=True),
             NeedFields(self, COMPANIONS, wire="companions", current=self.ride.companions, usual={}),
         )
 
@@ -321,7 +323,7 @@ class EditForm(TimesFields):
 
     def _changed_needs(self) -> dict[str, Any]:
         changes: dict[str, Any] = {}
-        if self.needs is not None and (patch := _without_none(self.needs.patch())):
+        if self.needs is not None and (patch := self.needs.patch()):
             changes["accommodation"] = patch
         if self.companions is not None and (patch := self.companions.patch()):
             changes["companions"] = patch
@@ -377,16 +379,6 @@ class EditForm(TimesFields):
     @property
     def need_fields(self) -> list[forms.BoundField]:
         return [field for part in (self.needs, self.companions) if part is not None for field in part.fields]
-
-
-def _without_none(patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a merge patch without removals: needs of a ride are replaced, not removed."""
-    result: dict[str, Any] = {}
-    for key, value in patch.items():
-        inner = _without_none(value) if isinstance(value, Mapping) else value
-        if inner not in (None, {}):
-            result[key] = inner
-    return result
 
 
 def _as_text(value: Any) -> str:

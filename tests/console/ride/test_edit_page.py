@@ -10,11 +10,12 @@ from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.console.ride import ride_views
 from apps.organizations.models import Facility
+from apps.riders import services as riders
 from apps.rides.models import Ride
 from apps.rides.rules.draft import ReturnLeg
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import booking, editing, trips
-from lib.access import Principal
+from lib.access import Principal, system
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.console.visits import text_of, told, visitor
@@ -101,6 +102,34 @@ def test_address_notes_needs_and_contact_change(desk: Client, ride: Ride) -> Non
     assert (ride.accommodation["mobility"], ride.requested_by["name"]) == ("wheelchair", "Pat")
     assert ride.authorization_number == "A-2"
     assert AuditEntry.objects.filter(action="rides.amend").count() == 1
+
+
+def test_emptied_need_is_empty_and_no_longer_that_of_the_profile(desk: Client, hospital: Facility) -> None:
+    rider = factories.RiderFactory.create(facility=hospital, home_address=HOME)
+    needs = {
+        "mobility": "wheelchair",
+        "riderWeightLb": 210,
+        "chair": {"widthIn": 24.5, "weightLb": 40},
+        "oxygen": {"uses": True, "litersPerMinute": 2, "source": "own_tank"},
+        "equipment": ["walker"],
+        "driverNotes": "Slow on stairs.",
+    }
+    riders.set_accommodation(rider_id=rider.pk, needs=needs, by=system(), at=factories.NOW)
+    ride = booking.book(draft=draft(hospital, rider), by=system(), at=factories.NOW).ride
+    values = posted(desk, ride)
+    assert (values["rider_weight_lb"], values["chair_width_in"], values["equipment"]) == ("210", "24.5", "walker")
+    emptied = ("rider_weight_lb", "chair_width_in", "oxygen_source", "equipment", "needs_for_drivers")
+
+    answer = desk.post(page(ride), {name: value for name, value in values.items() if name not in emptied})
+
+    assert answer.status_code == 302, text_of(answer)
+    after = Ride.objects.get(pk=ride.pk).accommodation
+    assert (after["riderWeightLb"], after["equipment"], after["driverNotes"]) == (None, [], "")
+    assert after["chair"] == {"widthIn": None, "weightLb": 40, "provide": False}
+    assert after["oxygen"] == {"uses": True, "litersPerMinute": 2, "source": None}
+    form = desk.get(page(ride)).context["form"]
+    assert "" not in dict(form.fields["mobility"].choices)
+    assert dict(form.fields["oxygen_source"].choices)[""] == "Not specified"
 
 
 def busy_crew(ride: Ride) -> None:
