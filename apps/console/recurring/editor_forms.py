@@ -7,9 +7,10 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.booking.place_fields import PlaceChoices
+from apps.console.recurring.external_ids import lines_of, with_types
 from apps.console.recurring.series_form import TERMS_FIELDS, SeriesForm
 from apps.organizations import queries as organizations
-from apps.organizations.models import Facility
+from apps.organizations.models import Entrance, Facility, SubjectType
 from apps.organizations.rules import stops
 from apps.recurring.models import StandingOrder
 from apps.recurring.rules import order_validation
@@ -18,6 +19,7 @@ from apps.rides.rules.draft import Notes, Payment, ServiceType
 from lib.access import Principal
 from lib.console_forms import capitalized, choose, day_field
 from lib.errors import DomainError, StaleVersion
+from lib.ids import uuid_or_none
 
 
 class NewOrder(SeriesForm):
@@ -52,7 +54,7 @@ class NewOrder(SeriesForm):
             start_date=values["start_date"],
             terms=TermsDraft(
                 pickup=self.pickup.stop() or {},
-                dropoff=self.dropoff.stop() or {},
+                dropoff=self.dropoff_stop() or {},
                 return_dropoff=self.return_dropoff.stop() or {},
                 accommodation=self.needs.to_object(),
                 companions=self.companions.to_object(),
@@ -62,6 +64,7 @@ class NewOrder(SeriesForm):
             end_date=columns["end_date"],
             payment=Payment(
                 payer_id=columns["payer_id"],
+                program_code=columns["program_code"],
                 authorization_number=columns["authorization_number"],
                 authorization_expires_on=columns["authorization_ends_on"],
             ),
@@ -73,6 +76,7 @@ class NewOrder(SeriesForm):
                 facility=columns["facility_notes"],
             ),
             generation_horizon_days=columns["generation_horizon_days"],
+            external_ids=tuple(values["external_ids"]),
             is_draft=values["is_draft"],
         )
 
@@ -98,6 +102,7 @@ class OrderChange(SeriesForm):
 
     def __init__(self, *args: Any, order: StandingOrder, current_terms: TermsDraft, **kwargs: Any) -> None:
         self._order, self._current_terms = order, current_terms
+        self._external_ids = organizations.external_ids_of(SubjectType.STANDING_ORDER, [order.pk])[order.pk]
         super().__init__(
             *args,
             rider=order.rider,
@@ -106,6 +111,7 @@ class OrderChange(SeriesForm):
             payer_id=order.payer_id,
             **kwargs,
         )
+        self.fields["external_ids"].initial = lines_of(self._external_ids)
         if not self.sees.dispatcher_notes:
             del self.fields["dispatcher_notes"]
 
@@ -114,6 +120,12 @@ class OrderChange(SeriesForm):
         facility = organizations.place_of(self._order.facility)
         plain = stops.at_facility(stops.normal({"facilityId": facility["facilityId"]}), facility)
         return {} if stops.normal(self._current_terms.dropoff) == plain else super().facilities(current_terms)
+
+    def entrances(self, by: Principal) -> list[tuple[str, Any]]:
+        """Return the entrances of the facility to which riders are brought."""
+        facility_id = uuid_or_none(str(self._current_terms.dropoff.get("facilityId") or "")) or self._order.facility_id
+        rows = Entrance.objects.filter(facility_id=facility_id).order_by("name", "pk")
+        return [(str(row.pk), row.name) for row in rows]
 
     def clean(self) -> dict[str, Any]:
         values = super().clean()
@@ -127,15 +139,18 @@ class OrderChange(SeriesForm):
         changed = {name: value for name, value in terms.items() if getattr(self._current_terms, name) != value}
         patches = {"accommodation": self.needs.patch(), "companions": self.companions.patch()}
         for name, place in self.places.items():
-            stop = place.stop()
+            stop = self.dropoff_stop() if name == "dropoff" else place.stop()
             if stop is None:
-                patches[name] = place.patch()
+                patches[name] = place.patch() | (self.entrance_patch() if name == "dropoff" else {})
             elif stop != getattr(self._current_terms, name):
                 changed[name] = stop
         return {
             "columns": {name: value for name, value in self.columns().items() if getattr(self._order, name) != value},
             "terms": changed,
             "patches": {name: patch for name, patch in patches.items() if patch},
+            "external_ids": with_types(values["external_ids"], self._external_ids)
+            if "external_ids" in self.changed_data
+            else None,
             "from_date": values["from_date"] if values["scope"] == "following" else None,
             "overwrite_customized": values["overwrite_customized"],
             "expected_version": values["version"],
@@ -158,6 +173,7 @@ def initial_of(order: StandingOrder, terms: TermsDraft) -> dict[str, Any]:
         "end_date": order.end_date,
         "vehicle_type": order.vehicle_type_requested,
         "payer": str(order.payer_id or ""),
+        "program_code": order.program_code,
         "authorization_number": order.authorization_number,
         "authorization_ends_on": order.authorization_ends_on,
         "horizon_days": order.generation_horizon_days,

@@ -20,6 +20,8 @@ from apps.console.recurring import labels, occurrence_form
 from apps.console.recurring import month as months
 from apps.console.recurring.forms import EndForm, HoldForm, MoveForm, Plain, ResumeForm, Versioned
 from apps.console.recurring.rights import get_order, opens
+from apps.organizations.models import Entrance, SubjectType
+from apps.organizations.queries import external_ids_of
 from apps.recurring.models import Hold, OrderStatus, StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.calendar import LegStatus, OccurrenceView, calendar
@@ -77,6 +79,7 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
         "month": months.month(first, views, zone=order.timezone, today=today),
         "refused": _refused(views, today, ahead),
         "terms": _terms_rows(order, _current_and_later(terms, today), by),
+        "external_ids": external_ids_of(SubjectType.STANDING_ORDER, [order.pk])[order.pk],
         "drivers": labels.driver_names(order.preferred_driver_ids, by),
         "holds": _holds(order, today),
         "day": day,
@@ -113,6 +116,8 @@ def _terms_rows(order: StandingOrder, rows: Sequence[Terms], by: Principal) -> l
     profile = bookings.current_profile(order.rider_id)
     profile_needs = accommodation.snapshot(profile) if profile else accommodation.complete({})
     formatted = []
+    entrance_ids = [row.dropoff["entranceId"] for row in rows if row.dropoff.get("entranceId")]
+    entrances = {str(entrance.pk): entrance.name for entrance in Entrance.objects.filter(pk__in=entrance_ids)}
     for row in rows:
         needs = accommodation.overridden(profile_needs, row.accommodation)
         return_mobility = row.return_mobility or needs["returnMobility"] if len(row.legs) > 1 else None
@@ -124,6 +129,7 @@ def _terms_rows(order: StandingOrder, rows: Sequence[Terms], by: Principal) -> l
                 "needs": ", ".join(need_labels(needs, return_mobility, row.companions, by)),
                 "pickup": line_of(row.pickup),
                 "dropoff": line_of(row.dropoff),
+                "entrance": entrances.get(row.dropoff.get("entranceId") or "", ""),
                 "return_dropoff": line_of(row.return_dropoff) if row.return_dropoff else "",
             }
         )

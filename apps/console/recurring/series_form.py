@@ -9,12 +9,12 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from apps.console.booking.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS, NeedFields
-from apps.console.booking.place_fields import Place, PlaceChoices, PlaceFields, home_of, saved_places_of
-from apps.console.recurring import labels
+from apps.console.booking.place_fields import CURRENT, Place, PlaceChoices, PlaceFields, home_of, saved_places_of
+from apps.console.recurring import external_ids, labels
 from apps.console.recurring.driver_fields import DriverFields
 from apps.console.recurring.forms import Versioned, time_field
 from apps.fleet.models import VehicleType
-from apps.organizations.models import Payer
+from apps.organizations.models import Entrance, Facility, Payer
 from apps.organizations.rules import stops
 from apps.recurring.models import HORIZON_DAYS, ReturnMode
 from apps.recurring.rules import order_validation
@@ -39,6 +39,11 @@ FIELDS: Final[Mapping[str, str]] = {
     "fromDate": "from_date",
     "pattern.daysOfWeek": "days",
     "pattern.intervalWeeks": "interval_weeks",
+    "pattern.anchorDate": "anchor_date",
+    "outbound.dropoff.entranceId": "entrance",
+    "payer.programCode": "program_code",
+    "externalIds": "external_ids",
+    **{f"externalIds[{number}]": "external_ids" for number in range(external_ids.MOST)},
     "treatmentMinutes": "treatment_minutes",
     "outbound.pickupTime": "pickup_time",
     "outbound.appointmentTime": "chair_time",
@@ -67,6 +72,7 @@ RETURNS: Final = (
 # Fields with the same names in terms and forms.
 TERMS_FIELDS: Final = (
     "interval_weeks",
+    "anchor_date",
     "chair_time",
     "treatment_minutes",
     "post_treatment_minutes",
@@ -86,6 +92,13 @@ class SeriesForm(Versioned):
     )
     interval_weeks = forms.IntegerField(
         label=_("Repeat every (weeks)"), min_value=1, max_value=MOST_WEEKS, initial=1, help_text=_("1: every week.")
+    )
+    anchor_date = day_field(
+        _("First week"),
+        required=False,
+        help_text=_(
+            "A day in a week with rides, if not every week has some. Leave blank for the week of the first day."
+        ),
     )
     chair_time = time_field(_("Chair time"))
     treatment_minutes = forms.IntegerField(
@@ -132,6 +145,7 @@ class SeriesForm(Versioned):
         choices=[("", _("Any that suits the rider")), *capitalized(VehicleType.choices)],
     )
     payer = forms.ChoiceField(label=_("Payer"), required=False)
+    program_code = forms.CharField(label=_("Program code"), required=False, max_length=30)
     authorization_number = forms.CharField(label=_("Authorization"), required=False, max_length=50)
     authorization_ends_on = day_field(
         _("Authorization ends on"), required=False, help_text=_("No rides are booked after this day.")
@@ -139,6 +153,7 @@ class SeriesForm(Versioned):
     horizon_days = forms.IntegerField(
         label=_("Days booked ahead"), min_value=1, max_value=MOST_HORIZON, initial=HORIZON_DAYS
     )
+    external_ids = external_ids.ExternalIdsField(label=_("Ids in other systems"), required=False)
     driver_notes = forms.CharField(
         label=_("For drivers"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
     )
@@ -166,6 +181,10 @@ class SeriesForm(Versioned):
         self.dropoff = self._place(
             DROPOFF, current_terms.dropoff if current_terms else None, {**self.facilities(current_terms), **saved}
         )
+        self.fields["entrance"] = forms.ChoiceField(label=_("Entrance of the facility"), required=False)
+        choose(self, "entrance", self.entrances(by), first=_("Not specified"))
+        if current_terms is not None:
+            self.fields["entrance"].initial = current_terms.dropoff.get("entranceId") or ""
         beginning: PlaceChoices = {BEGINNING: (str(_("Same as pickup")), {})}
         self.return_dropoff = self._place(
             RETURN, current_terms.return_dropoff or None if current_terms else None, {**beginning, **home, **saved}
@@ -195,13 +214,39 @@ class SeriesForm(Versioned):
         """Offer the facility as the drop-off."""
         return {FACILITY: (str(_("The facility")), {})}
 
+    def entrances(self, by: Principal) -> list[tuple[str, Any]]:
+        """Return the choices of entrances: those of each facility that the user sees."""
+        rows = Entrance.objects.filter(facility__in=Facility.objects.visible_to(by).filter(active=True))
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for row in rows.select_related("facility").order_by("facility__name", "name", "pk"):
+            groups.setdefault(row.facility.name, []).append((str(row.pk), row.name))
+        return list(groups.items())
+
     def clean(self) -> dict[str, Any]:
         for place in self.places.values():
             place.check()
         self.drivers.check()
+        self._check_entrance()
         if not self.errors and set(self.return_dropoff.stop() or ()) == {stops.ACCESS_CODE}:
             self.add_error("return_access_code", _("Enter the door code of the pickup in its own field above."))
         return self.cleaned_data
+
+    def _check_entrance(self) -> None:
+        """Refuse an entrance of the facility for another place."""
+        is_new = "entrance" in self.changed_data and self.cleaned_data.get("entrance")
+        if is_new and self.cleaned_data.get(DROPOFF.choice) not in ("", FACILITY, CURRENT):
+            self.add_error("entrance", _("An entrance can be chosen only if the rider is brought to the facility."))
+
+    def dropoff_stop(self) -> dict[str, Any] | None:
+        """Return the chosen drop-off with its entrance; None if the current one stays, see `entrance_patch`."""
+        stop, entrance = self.dropoff.stop(), self.cleaned_data["entrance"]
+        if stop is None or not entrance or self.cleaned_data[DROPOFF.choice] not in ("", FACILITY):
+            return stop
+        return {**stop, "entranceId": entrance}
+
+    def entrance_patch(self) -> dict[str, Any]:
+        """Return the change of the entrance of the current drop-off; {} if it is unchanged."""
+        return {"entranceId": self.cleaned_data["entrance"] or None} if "entrance" in self.changed_data else {}
 
     def terms(self) -> dict[str, Any]:
         """Return the fields of TermsDraft, without objects."""
@@ -215,6 +260,7 @@ class SeriesForm(Versioned):
         return {
             "end_date": values["end_date"],
             "payer_id": uuid_or_none(values["payer"]),
+            "program_code": values["program_code"],
             "authorization_number": values["authorization_number"],
             "authorization_ends_on": values["authorization_ends_on"],
             "vehicle_type_requested": values["vehicle_type"],

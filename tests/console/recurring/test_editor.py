@@ -159,6 +159,68 @@ def test_order_is_made_with_all_that_was_said(centre: Facility, rider: Rider, de
     assert (terms.return_mode, terms.return_time, terms.return_mobility) == ("scheduled", dt.time(15), "wheelchair")
 
 
+def test_entrance_first_week_program_and_other_ids_are_set_and_changed(
+    centre: Facility, rider: Rider, desk: Client
+) -> None:
+    north, south = (factories.EntranceFactory.create(facility=centre, name=name) for name in ("North", "South"))
+    wanted = {
+        "interval_weeks": "2",
+        "anchor_date": str(MONDAY + 7 * DAY),
+        "entrance": str(north.pk),
+        "program_code": "P-1",
+        "external_ids": "Epic: 12345\r\nurn:oid:1.2: 7",
+    }
+
+    added = _add(desk, rider, _form(centre, **wanted))
+
+    order, terms = StandingOrder.objects.get(), Terms.objects.get()
+    assert (terms.anchor_date, terms.dropoff["entranceId"], order.program_code) == (
+        MONDAY + 7 * DAY,
+        str(north.pk),
+        "P-1",
+    )
+    ids = ExternalId.objects.filter(subject_id=order.pk)
+    assert set(ids.values_list("system", "value")) == {("Epic", "12345"), ("urn:oid:1.2", "7")}
+    assert Ride.objects.filter(leg_type="outbound").order_by("pickup_at")[0].service_date == MONDAY + 7 * DAY
+    page = text_of(added)
+    assert "First week the week of Mon 30 Nov 2026" in page
+    assert "Entrance: North" in page
+    assert "Program code P-1" in page
+    ids.filter(system="Epic").update(type="order")
+
+    change_series(desk, order)
+    order.refresh_from_db()
+    assert order.version == 1
+    changes = {"anchor_date": str(MONDAY), "entrance": str(south.pk), "program_code": "", "external_ids": "Epic:12345"}
+    change_series(desk, order, **changes)
+
+    order.refresh_from_db()
+    terms = Terms.objects.get()
+    assert (terms.anchor_date, terms.dropoff["entranceId"], order.program_code) == (MONDAY, str(south.pk), "")
+    assert list(ids.values_list("system", "value", "type")) == [("Epic", "12345", "order")]
+    change_series(desk, order, entrance="")
+    assert Terms.objects.get().dropoff["entranceId"] is None
+
+
+def test_entrance_or_id_that_cannot_be_is_named(centre: Facility, rider: Rider, desk: Client) -> None:
+    elsewhere = factories.EntranceFactory.create(facility=cast.dialysis_centre(name="Other"))
+    inside = factories.EntranceFactory.create(facility=centre)
+    taken = cast.order(centre)
+    ExternalId.objects.create(subject_type="standing_order", subject_id=taken.pk, system="Epic", value="1")
+
+    for changes, name in [
+        ({"entrance": str(elsewhere.pk)}, "entrance"),
+        ({"entrance": str(inside.pk), "dropoff_at": "saved-0"}, "entrance"),
+        ({"external_ids": "12345"}, "external_ids"),
+        ({"external_ids": "Epic: 1"}, "external_ids"),
+        ({"anchor_date": "x"}, "anchor_date"),
+        ({"program_code": "x" * 31}, "program_code"),
+    ]:
+        response = _add(desk, rider, _form(centre, **changes))
+        assert (response.status_code, list(response.context["form"].errors)) == (422, [name])
+    assert StandingOrder.objects.get() == taken
+
+
 def test_draft_books_nothing(centre: Facility, rider: Rider, desk: Client) -> None:
     response = _add(desk, rider, _form(centre, is_draft="on"))
 

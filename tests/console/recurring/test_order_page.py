@@ -340,7 +340,7 @@ def test_page_asks_the_same_however_many_days(django_assert_num_queries: Any, ce
     client = visitor(UserRole.DISPATCHER)
 
     # Session, user, inbox, the order, five of the calendar, terms, holds, the rider's needs, audit trail.
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(14):
         client.get(page_of(order))
 
 
