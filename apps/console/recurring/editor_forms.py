@@ -23,7 +23,10 @@ from lib.ids import uuid_or_none
 
 
 class NewOrder(SeriesForm):
-    """A new order.  `key` becomes its id, so that submitting the form twice creates one order."""
+    """A new order.  `key` becomes its id, so that submitting the form twice creates one order.
+
+    With `current_terms`, those of a booked ride, its places and needs are offered as they are.
+    """
 
     version = None  # type: ignore[assignment]  # a new order has none
     key = forms.UUIDField(widget=forms.HiddenInput)
@@ -40,8 +43,9 @@ class NewOrder(SeriesForm):
         label=_("Save as draft"), required=False, help_text=_("Nothing is booked until it is activated.")
     )
 
-    def __init__(self, *args: Any, by: Principal, **kwargs: Any) -> None:
-        super().__init__(*args, by=by, **kwargs)
+    def __init__(self, *args: Any, by: Principal, current_terms: TermsDraft | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, by=by, current_terms=current_terms, **kwargs)
+        self._ride_terms = current_terms
         facilities = (
             Facility.objects.visible_to(by).filter(active=True).order_by("name", "pk").values_list("pk", "name")
         )
@@ -53,9 +57,9 @@ class NewOrder(SeriesForm):
             facility_id=UUID(values["facility"]),
             start_date=values["start_date"],
             terms=TermsDraft(
-                pickup=self.pickup.stop() or {},
-                dropoff=self.dropoff_stop() or {},
-                return_dropoff=self.return_dropoff.stop() or {},
+                pickup=self._stop("pickup"),
+                dropoff=self._stop("dropoff"),
+                return_dropoff=self._stop("return_dropoff"),
                 accommodation=self.needs.to_object(),
                 companions=self.companions.to_object(),
                 **self.terms(),
@@ -79,6 +83,14 @@ class NewOrder(SeriesForm):
             external_ids=tuple(values["external_ids"]),
             is_draft=values["is_draft"],
         )
+
+    def _stop(self, name: str) -> dict[str, Any]:
+        """Return the chosen stop, or that of the ride with its changes."""
+        stop = self.dropoff_stop() if name == "dropoff" else self.places[name].stop()
+        if stop is None and self._ride_terms is not None:
+            changes = self.places[name].patch() | (self.entrance_patch() if name == "dropoff" else {})
+            return {**getattr(self._ride_terms, name), **changes}
+        return stop or {}
 
 
 class OrderChange(SeriesForm):

@@ -17,6 +17,7 @@ from apps.console.kit.rights import UNPROCESSABLE
 from apps.console.recurring import reconcile_messages
 from apps.console.recurring.editor_forms import NewOrder, OrderChange, initial_of
 from apps.console.recurring.forms import RiderSearch
+from apps.console.recurring.from_ride import template_of
 from apps.console.recurring.rights import get_order, opens
 from apps.recurring.models import Terms
 from apps.recurring.services import create_order, edit_order
@@ -34,16 +35,22 @@ MOST_FOUND: Final = 20
 @require_http_methods(["GET", "HEAD", "POST"])
 @opens(Scope.SCHEDULES_WRITE)
 def add(request: HttpRequest) -> HttpResponse:
-    """Create an order: first find the rider, then enter the order."""
+    """Create an order: first find the rider, then enter the order, filled in from a booked ride if there is one."""
     by = principal_of(request)
     rider_id = uuid_or_none(request.GET.get("rider"))
     if rider_id is None:
         return _find_rider(request, by)
     rider = get_object_or_404(Rider.objects.visible_to(by), pk=rider_id)
+    ride_id = uuid_or_none(request.GET.get("ride"))
+    template = template_of(ride_id, rider.pk, by=by, at=timezone.now()) if ride_id else None
+    options: dict[str, Any] = {"by": by, "rider": rider}
+    if template is not None:
+        options |= {"current_terms": template.terms, "payer_id": template.payer_id}
     if request.method != "POST":
         initial = {"key": uuid7(), "facility": request.GET.get("facility", "")}
-        return _editor(request, NewOrder(by=by, rider=rider, initial=initial), rider, by)
-    form = NewOrder(request.POST, by=by, rider=rider)
+        initial |= template.initial if template is not None else {}
+        return _editor(request, NewOrder(initial=initial, **options), rider, by)
+    form = NewOrder(request.POST, **options)
     if form.is_valid():
         key = form.cleaned_data["key"]
         try:

@@ -179,7 +179,9 @@ class SeriesForm(Versioned):
         home, saved = home_of(rider), saved_places_of(rider)
         self.pickup = self._place(PICKUP, current_terms.pickup if current_terms else None, {**home, **saved})
         self.dropoff = self._place(
-            DROPOFF, current_terms.dropoff if current_terms else None, {**self.facilities(current_terms), **saved}
+            DROPOFF,
+            current_terms.dropoff or None if current_terms else None,
+            {**self.facilities(current_terms), **saved},
         )
         self.fields["entrance"] = forms.ChoiceField(label=_("Entrance of the facility"), required=False)
         choose(self, "entrance", self.entrances(by), first=_("Not specified"))

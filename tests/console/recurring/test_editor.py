@@ -2,6 +2,7 @@
 
 import datetime as dt
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
@@ -15,6 +16,8 @@ from apps.recurring.services import create_order, edit_order
 from apps.recurring.services.edit_order import OccurrenceEdit
 from apps.riders.models import Rider
 from apps.rides.models import Ride
+from apps.rides.rules.draft import Notes, Payment, ReturnLeg
+from apps.rides.services import booking
 from lib.access import system
 from lib.errors import NotFound
 from lib.ids import uuid7
@@ -25,7 +28,7 @@ from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
 from tests.recurring import cast
 from tests.recurring.cast import MONDAY
-from tests.rides.drafts import HOME
+from tests.rides.drafts import HOME, dialysis
 
 pytestmark = pytest.mark.django_db
 
@@ -434,3 +437,65 @@ def test_no_name_stands_in_a_title_or_an_address(centre: Facility, rider: Rider,
         assert "Canary" not in page.partition("</title>")[0]
         assert 'href="' in page
         assert "canary" not in " ".join(part.partition('"')[0] for part in page.lower().split('href="')[1:])
+
+
+def _ride(centre: Facility, rider: Rider, **changes: Any) -> Ride:
+    """Book a trip to dialysis on Monday, 10:30 in Chicago, with a will-call return."""
+    chair_at = dt.datetime.combine(MONDAY, dt.time(10, 30), ZoneInfo(centre.timezone)).astimezone(dt.UTC)
+    asked = dialysis(
+        centre,
+        rider,
+        pickup_at=chair_at - dt.timedelta(minutes=50),
+        appointment_at=chair_at,
+        return_leg=ReturnLeg(pickup_at=chair_at + dt.timedelta(hours=4), will_call=True),
+        **changes,
+    )
+    return booking.book(draft=asked, **TOLD).ride
+
+
+def test_ride_made_recurring_fills_in_the_whole_form(centre: Facility, rider: Rider, desk: Client) -> None:
+    payer = factories.PayerFactory.create()
+    door = factories.EntranceFactory.create(facility=centre, name="North")
+    ride = _ride(
+        centre,
+        rider,
+        pickup={**HOME, "addressLine1": "9 Elm St", "accessCode": "47#"},
+        dropoff={"facilityId": str(centre.pk), "entranceId": str(door.pk)},
+        accommodation={"mobility": "wheelchair"},
+        companions={"escorts": 1},
+        payment=Payment(payer_id=payer.pk, program_code="P-1", authorization_number="A-17"),
+        notes=Notes(driver="Ring", dispatcher="Call", facility="Chair 4"),
+        vehicle_type_requested="wheelchair_van",
+        dialysis={"treatmentMinutes": 200, "postTreatmentMinutes": 20},
+    )
+    url = f"{ADD}?rider={rider.pk}&ride={ride.pk}"
+    assert f"?rider={rider.pk}&amp;ride={ride.pk}" in desk.get(f"/console/rides/{ride.pk}/").content.decode()
+
+    form = desk.get(url).context["form"]
+    values = {name: form[name].value() for name in form.fields}
+    assert (values["facility"], values["start_date"], values["days"]) == (str(centre.pk), MONDAY, [0])
+    assert (values["chair_time"], values["pickup_time"]) == (dt.time(10, 30), dt.time(9, 40))
+    filled = {name: value for name, value in values.items() if value not in (None, False)} | {"is_confirmed": "on"}
+    response = desk.post(url, filled, follow=True)
+
+    order, terms = StandingOrder.objects.get(), Terms.objects.get()
+    assert response.redirect_chain == [(page_of(order), 302)]
+    assert (order.facility, order.service_type, order.payer, order.program_code) == (centre, "dialysis", payer, "P-1")
+    assert (order.authorization_number, order.vehicle_type_requested) == ("A-17", "wheelchair_van")
+    assert (order.driver_notes, order.dispatcher_notes, order.facility_notes) == ("Ring", "Call", "Chair 4")
+    assert (terms.days_of_week, terms.chair_time, terms.pickup_time) == ([0], dt.time(10, 30), dt.time(9, 40))
+    assert (terms.treatment_minutes, terms.post_treatment_minutes) == (200, 20)
+    assert (terms.pickup["addressLine1"], terms.pickup_access) == ("9 Elm St", "47#")
+    assert terms.dropoff["entranceId"] == str(door.pk)
+    assert (terms.return_mode, terms.return_time, terms.return_dropoff) == ("will_call", None, None)
+    assert (terms.accommodation, terms.companions) == ({"mobility": "wheelchair"}, {"escorts": 1})
+
+
+def test_ride_out_of_reach_or_of_another_rider_fills_in_nothing(centre: Facility, rider: Rider, desk: Client) -> None:
+    ride = _ride(centre, rider)
+    other = factories.RiderFactory.create(facility=centre, home_address=HOME)
+
+    form = desk.get(f"{ADD}?rider={other.pk}&ride={ride.pk}").context["form"]
+
+    assert form["chair_time"].value() is None
+    assert desk.get(f"{ADD}?rider={rider.pk}&ride={other.pk}").status_code == 200
