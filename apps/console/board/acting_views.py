@@ -20,16 +20,18 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.accounts.sessions import principal_of, zone_of
 from apps.audit.views import record_read
 from apps.console.board import labels
 from apps.console.board.candidate_rows import candidate_rows, conflict_texts, ride_names
-from apps.console.board.forms import AssignForm, CallForm, UnassignForm
+from apps.console.board.forms import POSITION, AssignForm, CallForm, HandOverForm, UnassignForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import ride_panel, ride_views
 from apps.console.ride.labels import CONTACTED
+from apps.dispatch.queries.crew import vehicle_for
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.fleet.models import Driver
@@ -42,11 +44,14 @@ from apps.rides.queries.driver_timelines import predicted_arrivals_of
 from apps.rides.queries.ride_needs import slot_of
 from apps.rides.queries.rides import ride as get_visible_ride
 from apps.rides.rules.disclosure import disclosure_of
+from apps.rides.rules.driver_timeline import POSITION_GOOD_FOR
 from apps.rides.rules.eligibility import Violation, ViolationKind
 from apps.rides.rules.lifecycle import BY_ACTION, OPEN, Action, RideStatus
 from apps.rides.rules.ride_actions import MOMENTS, RideAction, allowed_actions
+from apps.rides.rules.status_report import Place
 from apps.rides.rules.timeliness import promised_at
-from apps.rides.services import status_report, will_call
+from apps.rides.services import assignment, status_report, will_call
+from apps.rides.services.assignment import Handover
 from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
 from apps.rides.services.status_report import ManualMilestone
@@ -66,6 +71,9 @@ _FIELDS_BY_PARAMETER: Final = {
     "overrideReason": "override_reason",
     "reasonCode": "reason_code",
     "note": "note",
+    "riderLocation": "rider_location",
+    "location": "place",
+    "milesDriven": "miles_driven",
 }
 
 
@@ -107,6 +115,7 @@ def show_ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         "history": history[:MOST_HISTORY],
         "callable": CONTACTED if Milestone.Type.CONTACT_ATTEMPT in MOMENTS.get(ride.status, ()) else {},
         "may_assign": ride.status in labels.ASSIGNABLE,
+        "may_hand_over": ride.status == RideStatus.IN_PROGRESS,
         "may_edit": RideAction.EDIT in allowed_actions(ride, by),
         "may_unassign": (RideStatus(ride.status), Action.UNASSIGN) in BY_ACTION,
         "may_release": ride.will_call and ride.ready_at is None and ride.status in will_call.RELEASABLE,
@@ -178,6 +187,44 @@ def assign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @require_scope(Scope.ASSIGNMENTS_WRITE)
+def hand_over(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Hand a rider on board over to another driver, at an address or where the vehicle is now.
+
+    The answers are those of `assign`.
+    """
+    by, now = principal_of(request), timezone.now()
+    ride = get_visible_ride(ride_id, by)
+    position = _vehicle_position(ride, by, now)
+    text = "" if position is None else _position_text(position, now)
+    if request.method != "POST":
+        form = HandOverForm(initial={"version": ride.version}, auto_id="hand_over_%s", position=text)
+        return _assign_page(request, ride, form, template="hand_over")
+    form = HandOverForm(request.POST, auto_id="hand_over_%s", position=text)
+    if not form.is_valid():
+        return _assign_page(request, ride, form, template="hand_over", status=UNPROCESSABLE)
+    values = form.cleaned_data
+    try:
+        assigned = assignment.hand_over(
+            ride_id=ride_id,
+            driver_id=values["driver_id"],
+            vehicle_id=values["vehicle_id"]
+            or vehicle_for(ride_id=ride_id, driver_id=values["driver_id"], by=by, at=now),
+            attendant_ids=[values["attendant_id"]] if values["attendant_id"] else [],
+            override=bool(values["override_reason"].strip()),
+            override_reason=values["override_reason"],
+            handover=_handover(values, position),
+            expected_version=values["version"],
+            by=by,
+            at=now,
+        )
+    except DomainError as refusal:
+        return _refused(request, ride, form, refusal, template="hand_over")
+    message = _("Handed over to %(driver)s.") % {"driver": _driver(values["driver_id"], by)}
+    return _success_response(request, assigned.ride, message, None)
+
+
+@require_http_methods(["GET", "POST"])
+@require_scope(Scope.ASSIGNMENTS_WRITE)
 def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Unassign the driver, with a reason code.  An invalid form returns 422, a stale version 409."""
     by = principal_of(request)
@@ -220,6 +267,44 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     return _success_response(request, updated, _("The rider is marked ready."), None)
 
 
+def _vehicle_position(ride: Ride, by: Principal, now: datetime) -> Driver | None:
+    """Return the driver with the rider on board if their position is recent."""
+    if ride.driver_id is None:
+        return None
+    rows = Driver.objects.visible_to(by).filter(pk=ride.driver_id, last_located_at__gte=now - POSITION_GOOD_FOR)
+    return rows.first()
+
+
+def _position_text(driver: Driver, now: datetime) -> str:
+    minutes = int((now - (driver.last_located_at or now)).total_seconds() // 60)
+    text = ngettext(
+        "Where the vehicle is now, as reported %(count)s minute ago",
+        "Where the vehicle is now, as reported %(count)s minutes ago",
+        minutes,
+    )
+    return text % {"count": minutes}
+
+
+def _handover(values: dict[str, Any], driver: Driver | None) -> Handover:
+    place = None
+    location = values["rider_location"]
+    if (
+        values["place"] == POSITION
+        and driver is not None
+        and driver.last_lat is not None
+        and driver.last_lng is not None
+    ):
+        place = Place(driver.last_lat, driver.last_lng)
+        location = f"{driver.last_lat:.5f}, {driver.last_lng:.5f}"
+    return Handover(
+        reason_code=values["reason_code"],
+        note=values["note"],
+        rider_location=location,
+        place=place,
+        miles=values["miles_driven"],
+    )
+
+
 def _driver(driver_id: UUID, by: Principal) -> str:
     row = Driver.objects.visible_to(by).select_related("default_vehicle").filter(pk=driver_id).first()
     return driver_name(row, by) if row else str(OUT_OF_REACH)
@@ -247,6 +332,7 @@ def _assign_page(
     form: AssignForm,
     *,
     violations: Iterable[Violation] = (),
+    template: str = "assign",
     status: int = 200,
 ) -> HttpResponse:
     by = principal_of(request)
@@ -270,10 +356,12 @@ def _assign_page(
             and by.has_scope(Scope.RIDES_OVERRIDE)
         ),
     }
-    return _render_page(request, "assign", context, status=status)
+    return _render_page(request, template, context, status=status)
 
 
-def _refused(request: HttpRequest, ride: Ride, form: AssignForm, refusal: DomainError) -> HttpResponse:
+def _refused(
+    request: HttpRequest, ride: Ride, form: AssignForm, refusal: DomainError, *, template: str = "assign"
+) -> HttpResponse:
     """Return violations and field errors on the form (422); a stale version or invalid transition as 409."""
     if isinstance(refusal, StaleVersion | InvalidTransition):
         return _stale(request, refusal)
@@ -283,7 +371,7 @@ def _refused(request: HttpRequest, ride: Ride, form: AssignForm, refusal: Domain
         form.add_error(None, refusal.message)
     else:
         add_errors(form, refusal, _FIELDS_BY_PARAMETER)
-    return _assign_page(request, ride, form, violations=conflicts, status=UNPROCESSABLE)
+    return _assign_page(request, ride, form, violations=conflicts, template=template, status=UNPROCESSABLE)
 
 
 def _stale(request: HttpRequest, refusal: DomainError) -> HttpResponse:

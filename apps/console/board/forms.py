@@ -28,6 +28,40 @@ class AssignForm(forms.Form):
     version = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
 
+POSITION: Final = "position"
+ADDRESS: Final = "address"
+
+
+class HandOverForm(AssignForm):
+    """Another driver for a rider on board, and where the rider changes vehicles.
+
+    `position` says when and where the present vehicle reported its position; "" if that is not known.
+    """
+
+    place = forms.ChoiceField(label=_("Where the rider changes vehicles"), widget=forms.RadioSelect)
+    rider_location = forms.CharField(label=_("Address or place"), required=False, max_length=300)
+    reason_code = forms.ChoiceField(label=_("Reason"), initial="vehicle_breakdown")
+    note = forms.CharField(label=_("Note"), required=False, max_length=500, widget=forms.TextInput)
+    miles_driven = forms.DecimalField(
+        label=_("Miles driven with the rider so far"), required=False, min_value=0, max_value=999, decimal_places=1
+    )
+
+    def __init__(self, *args: Any, position: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        places: list[tuple[str, Any]] = [(ADDRESS, _("At an address or place"))]
+        if position:
+            places.insert(0, (POSITION, position))
+        self.fields["place"].initial = places[0][0]
+        cast(forms.ChoiceField, self.fields["place"]).choices = places
+        set_reason_choices(self)
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or {}
+        if values.get("place") == ADDRESS and not values.get("rider_location"):
+            self.add_error("rider_location", _("Enter where the rider changes vehicles."))
+        return values
+
+
 class UnassignForm(forms.Form):
     """Reason and note of an unassignment; `version` is the ride's version on the page."""
 

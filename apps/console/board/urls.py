@@ -23,6 +23,7 @@ urlpatterns = [
     path("suggestions/", suggestion_views.suggestions, name="board_suggestions"),
     path("suggestions/accept/", suggestion_views.accept, name="accept_suggestions"),
     path("rides/<uuid:ride_id>/", acting_views.show_ride, name="board_ride"),
+    path("rides/<uuid:ride_id>/hand-over/", acting_views.hand_over, name="hand_over_ride"),
     path("rides/<uuid:ride_id>/assign/", acting_views.assign, name="assign_ride"),
     path("rides/<uuid:ride_id>/unassign/", acting_views.unassign, name="board_unassign"),
     path("rides/<uuid:ride_id>/call/", acting_views.log_call, name="board_call"),

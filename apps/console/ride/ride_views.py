@@ -102,7 +102,7 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         "late": late_minutes(ride, now),
         "actions": {action.value for action in actions},
         "back_to": ride_labels.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
-        "assign_url": reverse("assign_ride", kwargs={"ride_id": ride.pk}) if RideAction.ASSIGN in actions else "",
+        "assign_url": _assign_url(ride) if RideAction.ASSIGN in actions else "",
         **_forms(ride, actions, own, by),
         "link": _link_form(ride, by),
         "may_repeat": by.has_scope(Scope.SCHEDULES_WRITE) and by.provider_ids is None,
@@ -119,6 +119,11 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
     status = 200 if not returned else CONFLICT if stale else UNPROCESSABLE
     with timezone.override(ZoneInfo(ride.timezone)):
         return render(request, "rides/ride.html", context, status=status)
+
+
+def _assign_url(ride: Ride) -> str:
+    name = "hand_over_ride" if ride.status == RideStatus.IN_PROGRESS else "assign_ride"
+    return reverse(name, args=[ride.pk])
 
 
 def _available_actions(ride: Ride, by: Principal, now: datetime) -> frozenset[RideAction]:

@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from apps.console.ride import edit_views, ride_actions, ride_views
+from apps.console.ride import copy_views, edit_views, ride_actions, ride_views
 
 urlpatterns = [
     path("<uuid:ride_id>/", ride_views.ride, name="ride_page"),
     path("<uuid:ride_id>/edit/", edit_views.edit, name="edit_ride"),
     path("<uuid:ride_id>/edit/check/", edit_views.check, name="check_edit"),
+    path("<uuid:ride_id>/copy/", copy_views.copy, name="copy_ride"),
     path("<uuid:ride_id>/reinstate/", ride_actions.reinstate, name="reinstate_ride"),
     path("<uuid:ride_id>/link/", ride_actions.link, name="link_ride"),
     path("<uuid:ride_id>/unlink/", ride_actions.unlink, name="unlink_ride"),

@@ -12,18 +12,20 @@ from apps.audit.models import AuditEntry
 from apps.fleet.models import Driver
 from apps.rides.models import Assignment, ReasonCode, Ride
 from apps.rides.queries import reason_codes
-from apps.rides.rules.lifecycle import ReasonList
+from apps.rides.rules.lifecycle import ReasonList, RideStatus
 from lib.ids import uuid7
 from tests import factories
 from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
 from tests.rides.looks import released
+from tests.rides.rides_in import ride_in
 
 pytestmark = pytest.mark.django_db
 
 BOARD = "/console/board/"
 HTMX = {"HX-Request": "true"}
 HOUR = dt.timedelta(hours=1)
+MINUTE = dt.timedelta(minutes=1)
 
 
 @pytest.fixture
@@ -322,3 +324,74 @@ def test_the_operators_own_reasons_are_offered(db: None) -> None:
 
     assert offered[0] == ("driver_declined", "Driver declined")
     assert offered[-2:] == [("flat_tyre", "Flat tyre"), ("other", "Other")]
+
+
+def _on_board() -> Ride:
+    return ride_in(RideStatus.IN_PROGRESS)
+
+
+def test_rider_on_board_is_handed_over_at_a_place(desk: Client) -> None:
+    ride, other = _on_board(), able(first_name="Otto", last_name="Other")
+    first = Assignment.objects.get()
+    page = desk.get(at(ride, "hand-over/"))
+    assert "Hand over to another driver" in text_of(page)
+    assert [value for value, _label in page.context["form"].fields["place"].choices] == ["address"]
+    assert f"/console/board/rides/{ride.pk}/hand-over/" in desk.get(f"/console/rides/{ride.pk}/").content.decode()
+    assert f"/console/board/rides/{ride.pk}/hand-over/" in desk.get(at(ride)).content.decode()
+    form = {"driver_id": str(other.pk), "version": ride.version, "place": "address", "reason_code": "vehicle_breakdown"}
+
+    nowhere = desk.post(at(ride, "hand-over/"), form)
+    assert (nowhere.status_code, list(nowhere.context["form"].errors)) == (422, ["rider_location"])
+    stale = desk.post(at(ride, "hand-over/"), form | {"rider_location": "Gas station", "version": 0}, headers=HTMX)
+    assert stale.status_code == 409
+    assert Assignment.objects.get().pk == first.pk
+    where = {"rider_location": "Gas station at I-290", "miles_driven": "4.5", "override_reason": "Nearest"}
+    done = desk.post(at(ride, "hand-over/"), form | where, headers=HTMX)
+
+    assert done.status_code == 200, text_of(done)
+    assert event(done)["undo"] is None
+    ride.refresh_from_db()
+    first.refresh_from_db()
+    assert (ride.driver_id, ride.status) == (other.pk, "in_progress")
+    assert (first.status, first.ended_at, str(first.miles_attributed)) == ("superseded", NOW, "4.50")
+    assert Assignment.objects.get(status="accepted").started_at == NOW
+    assert ride.dispatcher_notes.endswith("Transferred at: Gas station at I-290")
+
+
+def test_rider_on_board_is_handed_over_where_the_vehicle_is(desk: Client) -> None:
+    ride, other = _on_board(), able()
+    assert ride.driver is not None
+    where = {"last_lat": "41.947000", "last_lng": "-87.730000"}
+    Driver.objects.filter(pk=ride.driver.pk).update(last_located_at=NOW - 2 * MINUTE, **where)
+    page = desk.get(at(ride, "hand-over/"))
+    assert "Where the vehicle is now, as reported 2 minutes ago" in text_of(page)
+    assert page.context["form"]["place"].value() == "position"
+    form = {
+        "driver_id": str(other.pk),
+        "version": ride.version,
+        "place": "position",
+        "reason_code": "vehicle_breakdown",
+    }
+
+    done = desk.post(at(ride, "hand-over/"), form | {"override_reason": "Nearest"})
+
+    ride.refresh_from_db()
+    assert (done.status_code, ride.driver_id) == (302, other.pk)
+    assert ride.dispatcher_notes.endswith("Transferred at: 41.94700, -87.73000")
+    Driver.objects.filter(pk=other.pk).update(last_located_at=NOW - 6 * MINUTE, **where)
+    assert "Where the vehicle is now" not in text_of(desk.get(at(ride, "hand-over/")))
+
+
+def test_only_a_rider_on_board_is_handed_over(desk: Client, ride: Ride) -> None:
+    form = {
+        "driver_id": str(able().pk),
+        "version": ride.version,
+        "place": "address",
+        "reason_code": "vehicle_breakdown",
+    }
+
+    refused = desk.post(at(ride, "hand-over/"), form | {"rider_location": "Here"}, headers=HTMX)
+
+    assert refused.status_code == 409
+    assert not Assignment.objects.exists()
+    assert visitor(UserRole.PLANNER).get(at(ride, "hand-over/")).status_code == 403
