@@ -322,7 +322,7 @@ SPECTACULAR_SETTINGS = {
     "ENFORCE_NON_BLANK_FIELDS": True,
     "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
     # Without drf-spectacular's enum hook: enums stay inline, because generated names would collide and change.
-    "POSTPROCESSING_HOOKS": ["apps.webhooks.api.openapi.add_webhooks"],
+    "POSTPROCESSING_HOOKS": ["lib.openapi.name_path_parameters", "apps.webhooks.api.openapi.add_webhooks"],
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_SETTINGS": {

@@ -5,6 +5,7 @@ errors from the error codes, and examples from `lib.openapi_examples`.
 """
 
 import inspect
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
@@ -310,6 +311,18 @@ class OperationSchema(AutoSchema):
         if getattr(serializer, "may_lack_keys", False):  # fields above the caller's PHI level are left out
             schema.pop("required", None)
         return schema
+
+
+def name_path_parameters(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Name the path parameters of the complete document in camelCase, as all other names; routes are snake_case."""
+    paths = {}
+    for path, methods in result["paths"].items():
+        for operation in methods.values():
+            for parameter in operation.get("parameters", ()):
+                if parameter.get("in") == "path":
+                    parameter["name"] = camel(parameter["name"])
+        paths[re.sub(r"{(\w+)}", lambda found: f"{{{camel(found[1])}}}", path)] = methods
+    return result | {"paths": paths}
 
 
 @lru_cache(maxsize=1)

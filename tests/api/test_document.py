@@ -19,7 +19,7 @@ from rest_framework.test import APIClient
 from config.api import urlpatterns
 from lib.access import ANY_TOKEN, PUBLIC
 from lib.api.document import document
-from lib.api.serializers import In
+from lib.api.serializers import In, camel
 from lib.api.views import ApiViewSet
 from lib.error_pages import errors_page
 from lib.errors import Code
@@ -39,7 +39,7 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def route_of(pattern: Any) -> str:
-    return "/" + re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern))
+    return "/" + re.sub(r"<\w+:(\w+)>", lambda found: f"{{{camel(found[1])}}}", str(pattern.pattern))
 
 
 def viewsets() -> list[type[ApiViewSet]]:
@@ -54,6 +54,17 @@ def resolved(schema: Any) -> Any:
             return resolved(document()["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]])
         return {key: resolved(value) for key, value in schema.items()}
     return [resolved(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def test_path_parameters_are_named_in_camel_case() -> None:
+    paths = document()["paths"]
+
+    assert "/trips/{id}/rides/{rideId}" in paths
+    assert "/drivers/{id}/absences/{absenceId}" in paths
+    for path, method, operation in operations():
+        in_path = {parameter["name"] for parameter in operation.get("parameters", ()) if parameter.get("in") == "path"}
+        assert in_path == set(re.findall(r"{(\w+)}", path)), (method, path)
+        assert not any("_" in name for name in in_path), path
 
 
 def test_document_is_valid_and_made_without_warnings() -> None:
