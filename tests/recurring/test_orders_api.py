@@ -63,6 +63,7 @@ def test_order_is_made_with_its_rides(api: TokenClient, centre: Facility, rider:
         "created": None,
         "amended": [],
         "cancelled": [],
+        "adopted": [],
         "unchanged": [],
         "refused": [],
     }

@@ -39,6 +39,7 @@ class NewOrder(SeriesForm):
         initial=ServiceType.DIALYSIS,
     )
     start_date = day_field(_("First day"))
+    is_confirmed = forms.BooleanField(required=False, widget=forms.HiddenInput)  # existing rides were shown
     is_draft = forms.BooleanField(
         label=_("Save as draft"), required=False, help_text=_("Nothing is booked until it is activated.")
     )

@@ -1,5 +1,6 @@
 """The series editor: creates and changes standing orders."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.booking import rider_combo
 from apps.console.kit.rights import UNPROCESSABLE
-from apps.console.recurring import reconcile_messages
+from apps.console.recurring import labels, reconcile_messages
 from apps.console.recurring.editor_forms import NewOrder, OrderChange, initial_of
 from apps.console.recurring.forms import RiderSearch
 from apps.console.recurring.from_ride import template_of
@@ -23,6 +24,7 @@ from apps.recurring.models import Terms
 from apps.recurring.services import create_order, edit_order
 from apps.riders.labels import rider_name
 from apps.riders.models import Rider
+from apps.rides.models import Ride
 from apps.rides.rules import timing
 from lib.access import Principal
 from lib.errors import DomainError, NotFound
@@ -51,21 +53,29 @@ def add(request: HttpRequest) -> HttpResponse:
         initial |= template.initial if template is not None else {}
         return _editor(request, NewOrder(initial=initial, **options), rider, by)
     form = NewOrder(request.POST, **options)
-    if form.is_valid():
-        key = form.cleaned_data["key"]
-        try:
-            created = create_order.create(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=timezone.now())
-        except create_order.OrderExists:
-            messages.info(request, _("This standing order already exists."))
-            return redirect("standing_order", order_id=key)
-        except NotFound:
-            raise
-        except DomainError as error:
-            form.refuse(error)
-        else:
-            reconcile_messages.add(request, _("The standing order is created."), created.result)
-            return redirect("standing_order", order_id=key)
-    return _editor(request, form, rider, by)
+    answer = _create(request, form, rider, by) if form.is_valid() else None
+    return answer or _editor(request, form, rider, by)
+
+
+def _create(request: HttpRequest, form: NewOrder, rider: Rider, by: Principal) -> HttpResponse | None:
+    """Create the order, or show first which of its rides are booked already; None if the form has errors."""
+    key, now = form.cleaned_data["key"], timezone.now()
+    try:
+        if not form.cleaned_data["is_confirmed"]:
+            preview = create_order.preview(rider_id=rider.pk, draft=form.draft(), by=by, at=now)
+            if preview.existing_rides:
+                return _editor(request, form, rider, by, existing=_existing(preview.existing_rides))
+        created = create_order.create(rider_id=rider.pk, draft=form.draft(), order_id=key, by=by, at=now)
+    except create_order.OrderExists:
+        messages.info(request, _("This standing order already exists."))
+        return redirect("standing_order", order_id=key)
+    except NotFound:
+        raise
+    except DomainError as error:
+        form.refuse(error)
+        return None
+    reconcile_messages.add(request, _("The standing order is created."), created.result)
+    return redirect("standing_order", order_id=key)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -93,6 +103,14 @@ def change(request: HttpRequest, order_id: UUID) -> HttpResponse:
             reconcile_messages.add(request, _("The standing order is changed."), changed.result)
             return redirect("standing_order", order_id=order_id)
     return _editor(request, form, order.rider, by, order=order)
+
+
+def _existing(rides: Sequence[Ride]) -> dict[str, Any]:
+    """Return the text about rides that a new order keeps, and their ids and times."""
+    return {
+        "text": reconcile_messages.existing_text(len(rides), [ride.service_date for ride in rides]),
+        "rides": [(ride.pk, labels.day_and_clock(ride.pickup_at, ride.timezone)) for ride in rides],
+    }
 
 
 def _find_rider(request: HttpRequest, by: Principal) -> HttpResponse:

@@ -1,6 +1,6 @@
 """Messages about the changes of an order's rides, for the next page."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import date
 from typing import cast
 from uuid import UUID
@@ -28,6 +28,8 @@ def add(request: HttpRequest, message: str, result: ReconcileResult) -> None:
     if count := len(result.amended):
         text = ngettext("%(count)s ride is changed: %(days)s.", "%(count)s rides are changed: %(days)s.", count)
         parts.append(text % {"count": count, "days": labels.listed(days[pk] for pk in result.amended)})
+    if count := sum(len(ride_ids) for ride_ids in result.adopted.values()):
+        parts.append(existing_text(count, result.adopted))
     messages.success(request, " ".join(parts))
     if result.unchanged:
         text = _("These days were customized and stay as they are: %(days)s.")
@@ -38,6 +40,16 @@ def add(request: HttpRequest, message: str, result: ReconcileResult) -> None:
     for reason, refused_days in reasons.items():
         text = _("Could not be booked or changed: %(days)s. %(why)s")
         messages.error(request, text % {"days": labels.listed(refused_days), "why": reason})
+
+
+def existing_text(count: int, days: Iterable[date]) -> str:
+    """Say on which days rides booked by hand are kept in place of new ones."""
+    text = ngettext(
+        "%(count)s ride exists already: kept, not booked twice: %(days)s.",
+        "%(count)s rides exist already: kept, not booked twice: %(days)s.",
+        count,
+    )
+    return text % {"count": count, "days": labels.listed(sorted(set(days)))}
 
 
 def _days_of(ride_ids: Collection[UUID]) -> dict[UUID, date]:

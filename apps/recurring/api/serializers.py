@@ -4,8 +4,10 @@ Context: `disclosure` of the caller; `next_occurrences` of a single order; after
 `reached`, the conflicting rides inside the caller's data scope.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import date
 from typing import Any, Final
+from uuid import UUID
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -26,6 +28,7 @@ from apps.rides.rules.draft import ServiceType
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.schemas.ride_input import words
 from apps.rides.schemas.ride_parts import NotesOut, OrNull, RideStopOut, TextOrNull
+from apps.rides.services.recurring_booking import Refused
 from lib.api import fields
 from lib.api.serializers import OutShape
 from lib.api.unpaginated import WholePageOut
@@ -261,6 +264,13 @@ class UnchangedOut(OutShape):
     ride_ids = fields.List(child=fields.Uuid())
 
 
+class AdoptedOut(OutShape):
+    """A date with rides booked by hand before, which are now rides of the order and stay as they are."""
+
+    date = fields.LocalDate()
+    ride_ids = fields.List(child=fields.Uuid())
+
+
 class RefusedOut(OutShape):
     """A date on which a ride could not be booked or amended, with the error code.
 
@@ -279,6 +289,7 @@ class ReconcileOut(OutShape):
     created = fields.List(child=fields.Uuid())
     amended = fields.List(child=fields.Uuid())
     cancelled = fields.List(child=fields.Uuid())
+    adopted = AdoptedOut(many=True)
     unchanged = UnchangedOut(many=True)
     refused = RefusedOut(many=True)
 
@@ -295,18 +306,40 @@ class StandingOrderChangedOut(StandingOrderShownOut):
             "created": result.created,
             "amended": result.amended,
             "cancelled": result.cancelled,
+            "adopted": [{"date": day, "ride_ids": ids} for day, ids in sorted(result.adopted.items())],
             "unchanged": [{"date": day, "ride_ids": ids} for day, ids in sorted(result.unchanged.items())],
-            "refused": [
-                {
-                    "date": day,
-                    "code": refusal.code.name,
-                    "message": refusal.message,
-                    "ride_id": refusal.existing_id if refusal.existing_id in reached else None,
-                }
-                for day, refusal in sorted(result.refused.items())
-            ],
+            "refused": refused_dates(result.refused, reached),
         }
         return dict(ReconcileOut(shape).data)
+
+
+def refused_dates(refused: Mapping[date, Refused], reached: Collection[UUID]) -> list[dict[str, Any]]:
+    """Return refused dates in the shape of `RefusedOut`; `reached` are conflicting rides that the caller sees."""
+    return [
+        {
+            "date": day,
+            "code": refusal.code.name,
+            "message": refusal.message,
+            "ride_id": refusal.existing_id if refusal.existing_id in reached else None,
+        }
+        for day, refusal in sorted(refused.items())
+    ]
+
+
+class ExistingRideOut(OutShape):
+    """A ride booked by hand that a new order would keep in place of a new one."""
+
+    id = fields.Uuid()
+    date = fields.LocalDate(source="service_date")
+    pickup_time = fields.Instant(source="pickup_at")
+
+
+class OrderPreviewOut(OutShape):
+    """What a new standing order would do within its horizon; nothing is stored."""
+
+    booked_dates = fields.List(child=fields.LocalDate())
+    existing_rides = ExistingRideOut(many=True)
+    refused = RefusedOut(many=True)
 
 
 class LegOut(OutShape):

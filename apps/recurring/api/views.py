@@ -27,13 +27,16 @@ from apps.recurring.api.bodies import (
 )
 from apps.recurring.api.serializers import (
     OccurrencesOut,
+    OrderPreviewOut,
     StandingOrderChangedOut,
     StandingOrderOut,
     StandingOrderShownOut,
+    refused_dates,
 )
 from apps.recurring.models import OrderStatus, StandingOrder, StandingOrderQuerySet
 from apps.recurring.queries import calendar, orders
 from apps.recurring.queries.orders import OrderRecord
+from apps.recurring.rules.draft import OrderDraft
 from apps.recurring.services import create_order, edit_order, hold_order
 from apps.recurring.services.create_order import OrderResult
 from apps.recurring.services.reconcile_rides import ReconcileResult
@@ -65,6 +68,10 @@ class StandingOrderQuery(PageQuery):
         child=fields.Choice(choices=OrderStatus.choices), required=False, help_text="One or more statuses."
     )
     external_ref = fields.Text(required=False, max_length=201, help_text="system|value, or value in any system.")
+
+
+class CreationQuery(Query):
+    preview = fields.Boolean(default=False, help_text="Says what the order would do, and stores nothing.")
 
 
 class OccurrenceQuery(Query):
@@ -144,9 +151,10 @@ class RiderOrderViewSet(_OrderViews):
     """Standing orders of one rider."""
 
     scopes = {"list": Scope.RIDES_READ, "create": Scope.SCHEDULES_WRITE}
-    queries = {"list": PageQuery}
+    queries = {"list": PageQuery, "create": CreationQuery}
     bodies = {"create": StandingOrderIn}
     answers = {"list": StandingOrderOut, "create": StandingOrderChangedOut}
+    previews = {"create": OrderPreviewOut}
     refusals = {"create": (Code.DUPLICATE_RESOURCE,)}
 
     def list(self, request: Request, id: UUID) -> Response:
@@ -158,12 +166,28 @@ class RiderOrderViewSet(_OrderViews):
 
         Books all rides within the horizon (default: 28 days), and lists them under `rides`.  Dates on which no ride
         could be booked are in `refused` and in an exception.  If a rule applies to every ride, the order is refused.
+        Rides booked by hand that are a leg of the order already (same rider, to or from the same place, pickups at most
+        two hours apart) are kept and become its rides; they are in `adopted`.  With `preview=true` nothing is stored:
+        the answer (200) has the dates to book and the existing rides.
         Times are wall time of the facility; one that does not exist because of a clock change moves forward that day.
         """
         draft = bodies.draft_of(self.body())
+        if self.query["preview"]:
+            return self._preview(id, draft)
         return self._change(
             lambda: create_order.create(rider_id=id, draft=draft, by=self.principal, at=self.at), is_new=True
         )
+
+    def _preview(self, rider_id: UUID, draft: OrderDraft) -> Response:
+        preview = create_order.preview(rider_id=rider_id, draft=draft, by=self.principal, at=self.at)
+        self.record_read("riders.read", subject_type="rider", subject_id=rider_id, rider_ids=[rider_id])
+        reached = named_rides.in_reach({refused.existing_id for refused in preview.refused.values()}, self.principal)
+        shape = {
+            "booked_dates": preview.booked_days,
+            "existing_rides": preview.existing_rides,
+            "refused": refused_dates(preview.refused, reached),
+        }
+        return Response(OrderPreviewOut(shape).data)
 
 
 class StandingOrderViewSet(_OrderViews):

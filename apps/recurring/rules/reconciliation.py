@@ -9,7 +9,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
+from uuid import UUID
 
 from apps.recurring.rules.recurrence import Occurrence, OccurrenceStatus
 
@@ -42,6 +43,11 @@ _DECISION_OF_STATUS: Final[Mapping[OccurrenceStatus, Decision]] = {
 
 
 Key = tuple[date, Leg]  # (pattern date, leg) identifies a leg within its order
+
+
+def occurrence_key(order_id: UUID, pattern_date: date, leg: Leg) -> str:
+    """Return the permanent key of one leg of one date, which all its rides carry."""
+    return f"{order_id}:{pattern_date.isoformat()}:{leg}"
 
 
 class EveryDate:
@@ -91,6 +97,11 @@ class Step:
     leg: Leg
     decision: Decision
     occurrence: Occurrence | None
+
+    @property
+    def due(self) -> Occurrence:
+        """The occurrence of a create or amend step, which has one."""
+        return cast(Occurrence, self.occurrence)
 
 
 def steps(

@@ -24,10 +24,12 @@ from apps.recurring.services.booking_templates import TermsSample
 from apps.recurring.services.reconcile_rides import ReconcileResult
 from apps.riders.models import Rider
 from apps.riders.rules import accommodation
+from apps.rides.models import Ride
 from apps.rides.queries import bookings
 from apps.rides.queries.ride_needs import place_of
 from apps.rides.rules import booking_rules, timing
 from apps.rides.services import booking, legs
+from apps.rides.services.recurring_booking import Refused
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, FieldRefused, InvalidInput, NotFound
 from lib.ids import uuid7
@@ -56,6 +58,15 @@ class OrderResult:
     result: ReconcileResult
 
 
+@dataclass(frozen=True, slots=True)
+class OrderPreview:
+    """What a new order would do: the days it books, the rides booked by hand that it keeps, and refused dates."""
+
+    booked_days: list[date]
+    existing_rides: list[Ride]
+    refused: dict[date, Refused]
+
+
 class OrderExists(DomainError):
     """There is an order with this id: the same request was sent twice."""
 
@@ -68,6 +79,8 @@ def create(
     *, rider_id: UUID, draft: OrderDraft, order_id: UUID | None = None, by: Principal, at: datetime
 ) -> OrderResult:
     """Create a standing order of a rider, and book its rides within the horizon unless it is a draft.
+
+    Rides booked by hand that are a leg of it already become its rides, and are not booked twice.
 
     With an `order_id` chosen by the caller, repeated requests create one order.
 
@@ -124,6 +137,22 @@ def create(
     data = {"startDate": order.start_date.isoformat()}
     order_state.record(order, "standing_order.created", data=data, action="standing_orders.order", by=by, at=at)
     return OrderResult(order, order_state.reconcile(order, by=by, at=at))
+
+
+def preview(*, rider_id: UUID, draft: OrderDraft, by: Principal, at: datetime) -> OrderPreview:
+    """Say what `create` would do, and store nothing.
+
+    Raises:
+        As `create`.
+    """
+    with transaction.atomic():
+        result = create(rider_id=rider_id, draft=draft, by=by, at=at).result
+        days = Ride.objects.filter(pk__in=result.created).values_list("service_date", flat=True)
+        booked_days = sorted(set(days))
+        transaction.set_rollback(True)
+    existing_ids = [ride_id for ride_ids in result.adopted.values() for ride_id in ride_ids]
+    existing_rides = Ride.objects.filter(pk__in=existing_ids).order_by("pickup_at", "pk")
+    return OrderPreview(booked_days, list(existing_rides), result.refused)
 
 
 def raise_if_any(problems: list[Detail]) -> None:

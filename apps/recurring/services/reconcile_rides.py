@@ -8,6 +8,8 @@ The generator, every edit, hold, skip and calendar shift end here; nothing else 
 - `reconciliation.steps` compares both and lists steps (create, amend, cancel, leave); it is pure.
 - The steps are carried out by the services of rides, in the caller's transaction, with the orders and then their
   riders locked: cancel and amend ride by ride (few rides change in a day), book in sets (thousands are created).
+- A leg that a ride booked by hand covers already (`rules/coverage.py`) is not booked: the order adopts this ride, as
+  one that a person changed.
 - Rides that a person changed stay as they are and are reported as `unchanged`, unless the date is in `overwrite`.
 - A ride that cannot be booked or amended does not stop the others: the date is reported in `refused`, a row with the
   decision `refused` is tried again on the next run, and `conflicts` opens one exception for people.
@@ -34,9 +36,20 @@ from apps.recurring.models import StandingOrder, Terms
 from apps.recurring.queries import plans
 from apps.recurring.queries.plans import PlannedOrder
 from apps.recurring.rules import reconciliation
-from apps.recurring.rules.reconciliation import LEGS, Decision, DesiredLeg, Key, Leg, RecordedLeg, Step, StepType
-from apps.recurring.rules.recurrence import Occurrence, occurrences
-from apps.recurring.services import booking_templates
+from apps.recurring.rules.reconciliation import (
+    LEGS,
+    Decision,
+    DesiredLeg,
+    Key,
+    Leg,
+    RecordedLeg,
+    Step,
+    StepType,
+    occurrence_key,
+)
+from apps.recurring.rules.recurrence import occurrences
+from apps.recurring.services import adopt_rides, booking_templates
+from apps.recurring.services.adopt_rides import Adopted, MissingLegs
 from apps.recurring.services.booking_templates import TermsSample
 from apps.rides.models import Ride
 from apps.rides.rules import timing
@@ -83,18 +96,21 @@ _UPDATE_ROWS: Final = """
 class ReconcileResult:
     """The changes of an order's rides; `unchanged` are customized rides that stay, by pattern date.
 
+    `adopted` are rides booked by hand that the order now has in place of new ones, by pattern date.
+
     `refused` are pattern dates on which a ride could not be booked or amended, with the reason.
     """
 
     created: list[UUID] = field(default_factory=list)
     amended: list[UUID] = field(default_factory=list)
     cancelled: list[UUID] = field(default_factory=list)
+    adopted: dict[date, list[UUID]] = field(default_factory=dict)
     unchanged: dict[date, list[UUID]] = field(default_factory=dict)
     refused: dict[date, Refused] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        return not (self.created or self.amended or self.cancelled)
+        return not (self.created or self.amended or self.cancelled or self.adopted)
 
 
 @dataclass(slots=True)
@@ -105,15 +121,11 @@ class _Work:
     steps: list[Step]
     result: ReconcileResult
     rows: dict[Key, dict[str, Any]] = field(default_factory=dict)  # to write, by key
+    adopted: Adopted = field(default_factory=dict)
 
     @property
     def order(self) -> StandingOrder:
         return self.planned_order.order
-
-
-def occurrence_key(order_id: UUID, pattern_date: date, leg: Leg) -> str:
-    """Return the permanent key of one leg of one date, which all its rides carry."""
-    return f"{order_id}:{pattern_date.isoformat()}:{leg}"
 
 
 def today_of(order: StandingOrder, at: datetime) -> date:
@@ -138,6 +150,7 @@ def reconcile(
         # All riders at once, so that two batches with common riders do not deadlock.
         riders = recurring_booking.lock_riders({work.order.rider_id for work in busy})
         _skip_reopened(busy)
+        _adopt(busy, by=worker, at=at)
         days = [day for work in busy for day in _days(work)]
         ride_plans = booking_templates.ride_plans(_samples(days), riders, by=worker, at=at)
         for work in busy:
@@ -244,6 +257,19 @@ def _skip_reopened(busy: Sequence[_Work]) -> None:
         ]
 
 
+def _adopt(busy: Sequence[_Work], *, by: Principal, at: datetime) -> None:
+    """Keep rides booked by hand in place of new ones: their steps become rows of the rides."""
+    missing = [MissingLegs(work.planned_order, _steps(work, StepType.CREATE)) for work in busy]
+    adopted = adopt_rides.adopt(missing, by=by, at=at)
+    for work in busy:
+        work.adopted = adopted.get(work.order.pk, {})
+        for step in _steps(work, StepType.CREATE) if work.adopted else ():
+            if ride := work.adopted.get((step.pattern_date, step.leg)):
+                work.steps.remove(step)
+                work.result.adopted.setdefault(step.pattern_date, []).append(ride.id)
+                _write(work, step, ride_id=ride.id)
+
+
 def _cancel(work: _Work, *, by: Principal, at: datetime) -> None:
     # The return first: without its outbound leg it would open an exception.
     for step in reversed(_steps(work, StepType.CANCEL)):
@@ -274,12 +300,12 @@ def _amend(work: _Work, *, by: Principal, at: datetime) -> None:
 def _in_order(work: _Work, steps: list[Step]) -> list[Step]:
     """Amend the return first if the day moves later, so that the legs are always in order."""
     recorded = work.planned_order.occurrence_rows[steps[0].pattern_date, steps[0].leg].recorded
-    new_pickup_at, _appointment_at = reconciliation.times_of(_occurrence(steps[0]), steps[0].leg)
+    new_pickup_at, _appointment_at = reconciliation.times_of(steps[0].due, steps[0].leg)
     return steps[::-1] if recorded.pickup_at is not None and new_pickup_at > recorded.pickup_at else steps
 
 
 def _amend_one(work: _Work, step: Step, ride_id: UUID, *, by: Principal, at: datetime) -> None:
-    occurrence = _occurrence(step)
+    occurrence = step.due
     planned_order, recorded = (
         work.planned_order,
         work.planned_order.occurrence_rows[step.pattern_date, step.leg].recorded,
@@ -318,7 +344,7 @@ def _days(work: _Work) -> list[_MissingDay]:
     for step in _steps(work, StepType.CREATE):
         days[step.pattern_date].append(step)
     return [
-        _MissingDay(work, steps, TermsSample(work.order, work.planned_order.terms_on(day), _occurrence(steps[0])))
+        _MissingDay(work, steps, TermsSample(work.order, work.planned_order.terms_on(day), steps[0].due))
         for day, steps in days.items()
     ]
 
@@ -327,10 +353,6 @@ def _samples(days: Iterable[_MissingDay]) -> list[TermsSample]:
     """Choose a day for each row of terms, if possible one on which no clock change puts the times out of order."""
     valid_last = sorted(days, key=lambda day: day.sample.occurrence.chair_at < day.sample.occurrence.return_at)
     return list({day.sample.terms.pk: day.sample for day in valid_last}.values())
-
-
-def _occurrence(step: Step) -> Occurrence:
-    return cast(Occurrence, step.occurrence)  # create and amend steps have one
 
 
 def _book(
@@ -357,17 +379,24 @@ def _book(
 
 
 def _trip_of_other_leg(day: _MissingDay, *, by: Principal, at: datetime) -> dict[str, Any]:
-    """Return the trip of the pending other leg for a leg that is booked alone."""
+    """Return the trip of the pending other leg for a leg that is booked alone.
+
+    An adopted ride gets a trip only as the outbound leg, and only if it has none.
+    """
     if len(day.steps) == len(LEGS):
         return {}
     (step,) = day.steps
+    other_leg = next(leg for leg in LEGS if leg is not step.leg)
+    if adopted := day.work.adopted.get((step.pattern_date, other_leg)):
+        is_first = other_leg is Leg.OUTBOUND and adopted.trip_id is None
+        return {"trip_id": booking.trip_of(ride_id=adopted.id, by=by, at=at)} if is_first else {}
     rows = (day.work.planned_order.occurrence_rows.get((step.pattern_date, leg)) for leg in LEGS if leg is not step.leg)
     ride_id = next((row.ride_id for row in rows if row is not None and row.recorded.pending), None)
     return {} if ride_id is None else {"trip_id": booking.trip_of(ride_id=ride_id, by=by, at=at)}
 
 
 def _schedule(order: StandingOrder, step: Step, trip: Mapping[str, Any]) -> LegSchedule:
-    occurrence = _occurrence(step)
+    occurrence = step.due
     pickup_at, appointment_at = reconciliation.times_of(occurrence, step.leg)
     columns = {
         **trip,
@@ -418,7 +447,7 @@ def _audit(busy: Iterable[_Work], *, by: Principal) -> None:
         result = work.result
         if result.is_empty:
             continue
-        counts = {name: len(getattr(result, name)) for name in ("created", "amended", "cancelled")}
+        counts = {name: len(getattr(result, name)) for name in ("created", "amended", "cancelled", "adopted")}
         audit.record(
             by=by,
             action="standing_orders.reconcile",

@@ -499,3 +499,24 @@ def test_ride_out_of_reach_or_of_another_rider_fills_in_nothing(centre: Facility
 
     assert form["chair_time"].value() is None
     assert desk.get(f"{ADD}?rider={rider.pk}&ride={other.pk}").status_code == 200
+
+
+def test_rides_booked_already_are_shown_before_the_order_is_created(
+    centre: Facility, rider: Rider, desk: Client
+) -> None:
+    ride = _ride(centre, rider)
+    form = _form(centre)
+
+    shown = _add(desk, rider, form)
+
+    assert "2 rides exist already: kept, not booked twice: Mon 23 Nov." in text_of(shown)
+    assert f"/console/rides/{ride.pk}/" in shown.content.decode()
+    assert not StandingOrder.objects.exists()
+    assert Ride.objects.count() == 2
+
+    created = _add(desk, rider, form | {"is_confirmed": "on"})
+
+    order = StandingOrder.objects.get()
+    assert created.redirect_chain == [(page_of(order), 302)]
+    assert "2 rides exist already: kept, not booked twice: Mon 23 Nov." in told(created)[0]
+    assert Ride.objects.filter(standing_order_id=order.pk).count() == 24
