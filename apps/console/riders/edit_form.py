@@ -1,6 +1,6 @@
 """Forms of a rider's data and needs.  The service validates; the forms parse, and name the field of an error."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any, Final, cast
 from uuid import UUID
@@ -29,6 +29,7 @@ from lib.phone_input import readable
 
 MAX_PHONES: Final = 5
 MAX_CAREGIVERS: Final = 5
+MAX_PLACES: Final = 10
 _COLUMNS: Final = (
     *("first_name", "last_name", "preferred_name", "date_of_birth", "medicaid_id", "member_id", "verified"),
     *("email", "language", "interpreter_needed", "contact_preference", "sms_consent"),
@@ -127,6 +128,7 @@ class RiderForm(Versioned):
         choose(self, "facilities", places)
         self.phones = _Rows(self, "phone", rider.phones, _phone_fields, MAX_PHONES)
         self.caregivers = _Rows(self, "caregiver", rider.caregivers, _person_fields, MAX_CAREGIVERS)
+        self.saved_places = _Rows(self, "place", rider.saved_places, _place_fields, MAX_PLACES, combine=_changed_place)
         self.preferred = DriverFields(self, current_ids=rider.preferred_driver_ids, by=by, name="preferred")
         self.excluded = DriverFields(
             self,
@@ -153,6 +155,8 @@ class RiderForm(Versioned):
         self.excluded.check()
         self.phones.check("number", _("Enter the number, or clear the row."))
         self.caregivers.check("name", _("Enter the name, or clear the row."))
+        for key in ("addressLine1", "city"):
+            self.saved_places.check(key, _("Enter street and city, or clear the row."))
         for name in ("name", "phone"):
             if self._has_emergency() and not self.cleaned_data.get(f"emergency_{name}"):
                 self.add_error(f"emergency_{name}", _("An emergency contact needs name and phone."))
@@ -173,7 +177,11 @@ class RiderForm(Versioned):
         if changed & {"emergency_name", "emergency_phone", "emergency_relation"}:
             person = {key: values[f"emergency_{key}"] for key in ("name", "phone", "relation")}
             changes["emergency_contact"] = person if self._has_emergency() else None
-        rows: tuple[tuple[str, _Rows], ...] = (("phones", self.phones), ("caregivers", self.caregivers))
+        rows: tuple[tuple[str, _Rows], ...] = (
+            ("phones", self.phones),
+            ("caregivers", self.caregivers),
+            ("saved_places", self.saved_places),
+        )
         changes |= {name: part.values() for name, part in rows if part.changed(changed)}
         lists = (("preferred_driver_ids", self.preferred), ("excluded_driver_ids", self.excluded))
         changes |= {name: part.ids() for name, part in lists if part.ids() != getattr(self._rider, name)}
@@ -185,7 +193,7 @@ class RiderForm(Versioned):
 class _Rows:
     """A list of objects as rows of fields, the existing ones and an empty one; a cleared row is removed.
 
-    Keys of an object that have no field stay.
+    Keys of an object that have no field stay; `combine` returns the object after its fields have changed.
     """
 
     def __init__(
@@ -195,8 +203,12 @@ class _Rows:
         current: Sequence[Mapping[str, Any]],
         fields: Any,
         most: int,
+        combine: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]] = lambda before, row: {
+            **before,
+            **row,
+        },
     ) -> None:
-        self._form, self._current = form, current
+        self._form, self._current, self._combine = form, current, combine
         self._rows: list[dict[str, str]] = []
         for number in range(max(len(current), min(len(current) + 1, most))):
             row = dict(current[number]) if number < len(current) else {}
@@ -210,7 +222,8 @@ class _Rows:
 
     def check(self, required: str, message: str) -> None:
         for names in self._rows:
-            if self._is_filled(names) and not self._form.cleaned_data.get(names[required]):
+            has_changed = any(name in self._form.changed_data for name in names.values())
+            if has_changed and self._is_filled(names) and not self._form.cleaned_data.get(names[required]):
                 self._form.add_error(names[required], message)
 
     def changed(self, changed_names: set[str]) -> bool:
@@ -221,7 +234,7 @@ class _Rows:
         for number, names in enumerate(self._rows):
             if self._is_filled(names):
                 before = dict(self._current[number]) if number < len(self._current) else {}
-                rows.append(before | {key: self._form.cleaned_data[name] for key, name in names.items()})
+                rows.append(self._combine(before, {key: self._form.cleaned_data[name] for key, name in names.items()}))
         return rows
 
     def _is_filled(self, names: Mapping[str, str]) -> bool:
@@ -244,6 +257,28 @@ def _phone_fields(number: int) -> dict[str, forms.Field]:
         "ext": forms.CharField(label=_("Extension"), required=False, max_length=10),
         "kind": forms.ChoiceField(label=_("Kind"), choices=_KINDS, required=False, initial=PHONE_KINDS[0]),
     }
+
+
+def _place_fields(number: int) -> dict[str, forms.Field]:
+    labels = {
+        "name": _("Place %(number)s") % {"number": number + 1},
+        "instructions": _("Instructions for the driver there"),
+        "addressLine1": _("Street and number"),
+        "addressLine2": _("Apartment, suite"),
+        "city": _("City"),
+        "state": _("State"),
+        "postalCode": _("Postal code"),
+    }
+    return {
+        key: forms.CharField(label=label, required=False, max_length=stops.MAX_LENGTHS[key])
+        for key, label in labels.items()
+    }
+
+
+def _changed_place(before: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a saved place after an edit: another address is no longer that of its facility or coordinates."""
+    has_moved = any((before.get(key) or "") != row[key] for key in ("addressLine1", "city", "state", "postalCode"))
+    return stops.merged(before, {**row, "facilityId": None} if has_moved else row)
 
 
 def _person_fields(number: int) -> dict[str, forms.Field]:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of, zone_of
 from apps.audit.views import record_read
+from apps.console.booking.place_fields import line_of
 from apps.console.kit.rights import require_scope
 from apps.console.recurring import labels as order_labels
 from apps.console.riders import rider_facts
@@ -56,6 +57,7 @@ def rider(request: HttpRequest, rider_id: UUID) -> HttpResponse:
         "rides": rides,
         "orders": order_rows(person.pk, by, now),
         "address": rider_facts.address(person, by),
+        "saved_places": [line_of(place) for place in person.saved_places] if full else [],
         "needs": rider_facts.needs(record, by),
         "people": rider_facts.people(person, by),
         "drivers": rider_facts.drivers(person, by),

@@ -13,7 +13,7 @@ from apps.riders.models import AccommodationProfile, Rider
 from lib.access import system
 from tests import factories
 from tests.console.riders.test_rider_page import address
-from tests.console.visits import told, visitor
+from tests.console.visits import text_of, told, visitor
 from tests.factories import NOW
 from tests.recurring import cast
 
@@ -71,6 +71,39 @@ def test_edit_saves_what_changed_alone() -> None:
     assert stored.excluded_driver_ids == [driver.pk]
     assert list(stored.facilities.all()) == [facility]
     assert (stored.sms_consent, stored.sms_consent_at) == ("granted", NOW)
+
+
+def test_saved_places_are_added_changed_and_removed() -> None:
+    center = factories.FacilityFactory.create(name="Lakeview Dialysis")
+    daughter = factories.stop(name="Daughter", addressLine1="9 Elm St", lat=41.9, lng=-87.6, steps=3)
+    church = factories.stop(name="Church", addressLine1="2 Oak St", facilityId=str(center.pk))
+    rider = factories.RiderFactory.create(saved_places=[daughter, church])
+    desk = visitor(UserRole.DISPATCHER)
+    assert "Daughter, 9 Elm St" in text_of(desk.get(address(rider)))
+
+    _posted(
+        desk,
+        rider,
+        "edit/",
+        place_0_instructions="Ring twice",
+        place_2_name="Gym",
+        place_2_addressLine1="3 Ash St",
+        place_2_city="Elgin",
+    )
+    kept, other, gym = _stored(rider).saved_places
+    assert kept == daughter | {"instructions": "Ring twice"}
+    assert other == church
+    assert (gym["name"], gym["addressLine1"], gym["city"], gym["lat"]) == ("Gym", "3 Ash St", "Elgin", None)
+
+    cleared = {f"place_0_{key}": "" for key in ("name", "instructions", "addressLine1", "city", "state", "postalCode")}
+    _posted(desk, rider, "edit/", place_1_addressLine1="4 Fir St", **cleared)
+    moved, _gym = _stored(rider).saved_places
+    assert (moved["addressLine1"], moved["facilityId"], moved["lat"]) == ("4 Fir St", None, None)
+    version = _stored(rider).version
+
+    refused = _posted(desk, rider, "edit/", place_2_name="Shop")
+    assert list(refused.context["form"].errors) == ["place_2_addressLine1", "place_2_city"]
+    assert _stored(rider).version == version
 
 
 def test_edit_without_a_change_stores_nothing() -> None:
