@@ -39,7 +39,9 @@ class HandOverForm(AssignForm):
     """
 
     place = forms.ChoiceField(label=_("Where the rider changes vehicles"), widget=forms.RadioSelect)
-    rider_location = forms.CharField(label=_("Address or place"), required=False, max_length=300)
+    rider_location = forms.CharField(
+        label=_("Address or place where the rider changes vehicles"), required=False, max_length=300
+    )
     reason_code = forms.ChoiceField(label=_("Reason"), initial="vehicle_breakdown")
     note = forms.CharField(label=_("Note"), required=False, max_length=500, widget=forms.TextInput)
     miles_driven = forms.DecimalField(
@@ -51,7 +53,9 @@ class HandOverForm(AssignForm):
         places: list[tuple[str, Any]] = [(ADDRESS, _("At an address or place"))]
         if position:
             places.insert(0, (POSITION, position))
+        self.knows_position = bool(position)
         self.fields["place"].initial = places[0][0]
+        self.fields["place" if position else "rider_location"].widget.attrs["autofocus"] = True
         cast(forms.ChoiceField, self.fields["place"]).choices = places
         set_reason_choices(self)
 

@@ -45,8 +45,8 @@ def add(request: HttpRequest, message: str, result: ReconcileResult) -> None:
 def existing_text(count: int, days: Iterable[date]) -> str:
     """Say on which days rides booked by hand are kept in place of new ones."""
     text = ngettext(
-        "%(count)s ride exists already: kept, not booked twice: %(days)s.",
-        "%(count)s rides exist already: kept, not booked twice: %(days)s.",
+        "%(count)s ride exists already and is kept, not booked twice: %(days)s.",
+        "%(count)s rides exist already and are kept, not booked twice: %(days)s.",
         count,
     )
     return text % {"count": count, "days": labels.listed(sorted(set(days)))}

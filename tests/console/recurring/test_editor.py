@@ -509,7 +509,7 @@ def test_rides_booked_already_are_shown_before_the_order_is_created(
 
     shown = _add(desk, rider, form)
 
-    assert "2 rides exist already: kept, not booked twice: Mon 23 Nov." in text_of(shown)
+    assert "2 rides exist already and are kept, not booked twice: Mon 23 Nov." in text_of(shown)
     assert f"/console/rides/{ride.pk}/" in shown.content.decode()
     assert not StandingOrder.objects.exists()
     assert Ride.objects.count() == 2
@@ -518,5 +518,5 @@ def test_rides_booked_already_are_shown_before_the_order_is_created(
 
     order = StandingOrder.objects.get()
     assert created.redirect_chain == [(page_of(order), 302)]
-    assert "2 rides exist already: kept, not booked twice: Mon 23 Nov." in told(created)[0]
+    assert "2 rides exist already and are kept, not booked twice: Mon 23 Nov." in told(created)[0]
     assert Ride.objects.filter(standing_order_id=order.pk).count() == 24
