@@ -49,8 +49,8 @@ BOUNDARIES: dict[str, tuple[Facts, str, dt.datetime, bool, Any, Any]] = {
     "late, not arrived": (
         ride("assigned"), "late_pickup", NOON + 15 * MINUTE, True, None, (WARNING, 1),
     ),
-    "half an hour late": (
-        ride("en_route", departed_at=NOON + 40 * MINUTE), "late_pickup", NOON + 45 * MINUTE, False, (WARNING, 1),
+    "an hour late": (
+        ride("en_route", departed_at=NOON + 40 * MINUTE), "late_pickup", NOON + 75 * MINUTE, False, (WARNING, 1),
         (CRITICAL, 2),
     ),
     "late without a driver": (ride(), "late_pickup", NOON + 15 * MINUTE, True, None, (WARNING, 1)),

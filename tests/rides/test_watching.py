@@ -45,7 +45,7 @@ def test_late_pickup_opens_once_and_is_told(hospital: Facility) -> None:
     exception, row = RideException.objects.get(), fresh(ride)
     assert (exception.type, exception.severity, exception.status) == ("late_pickup", "warning", "open")
     assert (exception.opened_at, exception.opened_by, exception.detected_by) == (late, "system", "clock")
-    assert (exception.due_at, exception.escalation_level) == (WINDOW_END + 30 * MINUTE, 1)
+    assert (exception.due_at, exception.escalation_level) == (WINDOW_END + 60 * MINUTE, 1)
     assert (exception.trip_id, exception.rider_id, exception.facility_id) == (None, ride.rider_id, hospital.pk)
     assert exception.summary == "Late pickup"
     assert (row.version, row.open_exception_count, row.max_exception_severity) == (2, 1, "warning")
@@ -63,7 +63,7 @@ def test_late_pickup_opens_once_and_is_told(hospital: Facility) -> None:
             "type": "late_pickup",
             "severity": "warning",
             "status": "open",
-            "dueAt": "2026-11-20T20:45:00Z",
+            "dueAt": "2026-11-20T21:15:00Z",
         },
     }
 
@@ -71,7 +71,7 @@ def test_late_pickup_opens_once_and_is_told(hospital: Facility) -> None:
 def test_late_pickup_escalates_in_place_and_arrival_resolves_it(dispatcher: Principal) -> None:
     ride = ride_in(RideStatus.EN_ROUTE, departed_at=PICKUP)
     tick(WINDOW_END + SECOND)
-    very_late = WINDOW_END + 30 * MINUTE
+    very_late = WINDOW_END + 60 * MINUTE
 
     tick(very_late)
 
@@ -93,7 +93,7 @@ def test_acknowledged_exception_escalates_with_owner_unsnoozed(dispatcher: Princ
     exceptions.acknowledge(exception_id=exception.pk, by=dispatcher, at=WINDOW_END + MINUTE)
     RideException.objects.update(snoozed_until=WINDOW_END + 5 * HOUR)
 
-    tick(WINDOW_END + 30 * MINUTE)
+    tick(WINDOW_END + 60 * MINUTE)
 
     exception.refresh_from_db()
     assert (exception.status, exception.severity, exception.owner_id) == ("acknowledged", "critical", dispatcher.id)
@@ -157,7 +157,7 @@ def test_resolved_exception_reopens_only_when_it_escalates(dispatcher: Principal
 
     assert standing(ride) == {}
     assert fresh(ride).next_check_at == WINDOW_END + 12 * MINUTE
-    tick(WINDOW_END + 30 * MINUTE)
+    tick(WINDOW_END + 60 * MINUTE)
     assert standing(ride) == {"late_pickup": "critical"}
     assert exceptions_of(ride) == [("late_pickup", "open"), ("late_pickup", "resolved")]
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from apps.rides.rules.exception_types import ACTIONABLE_FOR, SEVERITY_RANK, ExceptionSeverity, ExceptionType
 from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, RideStatus
+from apps.rides.rules.rider_harm import CRITICAL_WAIT, MISSED_AFTER, stake_of
 from apps.rides.rules.timeliness import AWAITING_VEHICLE
 from apps.rides.rules.timing import MINUTES_WHEN_UNKNOWN
 
@@ -22,8 +23,6 @@ _MOMENT: Final = timedelta(microseconds=1)
 # our policy.
 UNASSIGNED_BEFORE: Final = (timedelta(hours=48), timedelta(hours=24), timedelta(hours=2))
 UNASSIGNED_BEFORE_LIFE_SUSTAINING: Final = (timedelta(hours=72), timedelta(hours=48), timedelta(hours=4))
-CRITICALLY_LATE: Final = timedelta(minutes=30)
-CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # a dialysis center gives the chair to another patient
 CLOSES_SOON: Final = timedelta(minutes=60)
 LONG_WAIT: Final = timedelta(minutes=15)
 SHORTEST_LONG_RIDE: Final = timedelta(minutes=60)
@@ -40,6 +39,7 @@ PREDICTED_LATE: Final = timedelta(minutes=5)
 RECHECK_WITHIN: Final = (timedelta(minutes=2), timedelta(minutes=10))
 
 _T, _V, _S = ExceptionType, ExceptionSeverity, RideStatus
+_UNDER_WAY: Final = frozenset({_S.EN_ROUTE, _S.ARRIVED, _S.IN_PROGRESS})
 _BEFORE_BOARDING: Final = frozenset({_S.REQUESTED, _S.SCHEDULED, _S.ASSIGNED, _S.EN_ROUTE, _S.ARRIVED})
 
 
@@ -181,8 +181,8 @@ def expires_at(type_: ExceptionType, facts: Facts) -> datetime | None:
     Counted from the last promise of the ride, or from its end if that is later.
     """
     ended = facts.status not in OPEN
-    # A ride whose driver reports nothing keeps its missing milestone, so that somebody ends the ride.
-    if type_ not in ACTIONABLE_FOR or (type_ is _T.MILESTONE_GAP and not ended):
+    # A ride whose driver has set out and reports nothing keeps its missing milestone, so that somebody ends the ride.
+    if type_ not in ACTIONABLE_FOR or (type_ is _T.MILESTONE_GAP and facts.status in _UNDER_WAY):
         return None
     promises = (facts.window_ends_at, facts.promised_pickup_by, facts.will_call_expires_at, _awaited_by(facts))
     promised = max(moment for moment in promises if moment is not None)
@@ -286,9 +286,22 @@ def _promised_by(facts: Facts) -> datetime | None:
     return facts.promised_pickup_by if facts.will_call else facts.window_ends_at
 
 
+def _missed_from(facts: Facts, terms: Terms) -> datetime | None:
+    """Return since when it is known that the rider comes too late to be treated or admitted; None: that cannot be."""
+    awaited = _awaited_by(facts)
+    stake = stake_of(service_type=facts.service_type, priority=facts.priority, is_awaited=awaited is not None)
+    grace = MISSED_AFTER[stake]
+    return None if awaited is None or grace is None else _late_from(facts, terms, awaited + grace)
+
+
 def _late_pickup(facts: Facts, terms: Terms) -> _Steps:
     due = _promised_by(facts)
-    return _NONE if due is None else (Step(_past(due), _V.WARNING), Step(due + CRITICALLY_LATE, _V.CRITICAL))
+    if due is None:
+        return _NONE
+    critical_at, missed_from = due + CRITICAL_WAIT, _missed_from(facts, terms)
+    if missed_from is not None:
+        critical_at = min(critical_at, max(missed_from, _past(due)))
+    return Step(_past(due), _V.WARNING), Step(critical_at, _V.CRITICAL)
 
 
 def predicted_from(facts: Facts) -> datetime | None:
@@ -329,17 +342,18 @@ def _late_pickup_predicted(facts: Facts, terms: Terms) -> _Steps:
     if terms.forecast is None or terms.forecast.pickup_at is None or due is None or since is None:
         return _NONE
     late = terms.forecast.pickup_at - due
-    is_late = late > timedelta(0) if terms.foreseen else late >= PREDICTED_LATE
-    return (Step(since, _V.WARNING),) if is_late else _NONE
+    if late < (_MOMENT if terms.foreseen else PREDICTED_LATE):
+        return _NONE
+    missed_from = _missed_from(facts, terms)
+    is_missed = missed_from is not None and missed_from <= since
+    return (Step(since, _V.CRITICAL if is_missed or late >= CRITICAL_WAIT else _V.WARNING),)
 
 
 def _late_to_appointment(facts: Facts, terms: Terms) -> _Steps:
     awaited = _awaited_by(facts)
     if awaited is None:
         return _NONE
-    steps = [(_late_from(facts, terms, awaited), _V.WARNING)]
-    if facts.service_type == "dialysis":
-        steps.append((_late_from(facts, terms, awaited + CHAIR_LOST_AFTER), _V.CRITICAL))
+    steps = [(_late_from(facts, terms, awaited), _V.WARNING), (_missed_from(facts, terms), _V.CRITICAL)]
     return tuple(Step(late_from, severity) for late_from, severity in steps if late_from is not None)
 
 
@@ -433,7 +447,13 @@ def _discharge_slipped(facts: Facts, terms: Terms) -> _Steps:
 
 
 def _milestone_gap(facts: Facts, terms: Terms) -> _Steps:
-    """Steps for a milestone that was skipped (a later one is reported), and for one that is overdue."""
+    """Steps for a milestone that was skipped (a later one is reported), and for one that is overdue.
+
+    So is a ride that never started, once its late pickup has expired: nobody waits any more, but it has to be ended.
+    """
+    if facts.status not in _UNDER_WAY:
+        expired = expires_at(_T.LATE_PICKUP, facts)
+        return _NONE if expired is None or _promised_by(facts) is None else (Step(expired, _V.INFO),)
     times = (facts.departed_at, facts.arrived_pickup_at, facts.boarded_at, facts.arrived_dropoff_at)
     gaps = [time for number, time in enumerate(times) if time is not None and None in times[:number]]
     if gaps:
@@ -476,7 +496,7 @@ _RULE_OF: Final[Mapping[ExceptionType, tuple[_Rule, frozenset[RideStatus]]]] = {
     _T.EXCESSIVE_WAIT: (_excessive_wait, frozenset({_S.ARRIVED})),
     _T.EXCESSIVE_RIDE_TIME: (_excessive_ride_time, frozenset({_S.IN_PROGRESS})),
     _T.DISCHARGE_SLIPPED: (_discharge_slipped, _BEFORE_BOARDING),
-    _T.MILESTONE_GAP: (_milestone_gap, frozenset({_S.EN_ROUTE, _S.ARRIVED, _S.IN_PROGRESS})),
+    _T.MILESTONE_GAP: (_milestone_gap, _UNDER_WAY | {_S.SCHEDULED, _S.ASSIGNED}),
     _T.MISSING_DOCUMENTATION: (_missing_documentation, frozenset({_S.COMPLETED})),
 }
 _RULES: Final[Mapping[str, tuple[tuple[ExceptionType, _Rule], ...]]] = {

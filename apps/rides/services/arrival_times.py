@@ -11,6 +11,7 @@ from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import expected_dropoff_at
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import BY_ACTION, Action, RideStatus
+from apps.rides.rules.rider_harm import MISSED_AFTER, stake_of
 from apps.rides.rules.timeliness import promised_at
 from apps.rides.services import exceptions
 from apps.rides.services.status import Note, require_permission, touch
@@ -59,9 +60,6 @@ def clear(ride: Ride) -> list[str]:
     return ["eta_pickup_at"]
 
 
-CHAIR_LOST_AFTER: Final = timedelta(minutes=15)  # of dialysis
-
-
 def awaited_by(ride: Ride) -> datetime | None:
     """Return when the rider is expected at the destination; None if unknown."""
     return first_awaited(ride.appointment_at, ride.discharge)
@@ -77,7 +75,7 @@ def first_awaited(appointment_at: datetime | None, discharge: Mapping[str, Any] 
 def check_appointment(ride: Ride, *, detected_by: str, by: Principal, at: datetime) -> None:
     """Open `late_to_appointment` on a locked ride that is predicted to be late, or settle it.
 
-    Critical if the rider would lose a dialysis chair.  No query if the ride is on time and has no open exception, or is
+    Critical if the rider would miss it (`rider_harm`).  No query if the ride is on time and has no open exception, or is
     recorded after the fact.
     """
     if ride.after_the_fact:
@@ -85,14 +83,15 @@ def check_appointment(ride: Ride, *, detected_by: str, by: Principal, at: dateti
     awaited, expected = awaited_by(ride), expected_dropoff_at(ride)
     if awaited is not None and expected is not None and expected > awaited:
         late = expected - awaited
-        chair_lost = ride.service_type == "dialysis" and late > CHAIR_LOST_AFTER
+        grace = MISSED_AFTER[stake_of(service_type=ride.service_type, priority=ride.priority, is_awaited=True)]
+        is_missed = grace is not None and late > grace
         exceptions.open_exception(
             ride,
             ExceptionType.LATE_TO_APPOINTMENT,
             by=by,
             at=at,
             detected_by=detected_by,
-            severity=ExceptionSeverity.CRITICAL if chair_lost else None,
+            severity=ExceptionSeverity.CRITICAL if is_missed else None,
             details={"lateMinutes": math.ceil(late / timedelta(minutes=1))},
         )
     elif ride.open_exception_count:
