@@ -101,7 +101,9 @@ def facts_of(rides: str) -> str:
                 WHEN extract(hour FROM ({_CHAIR}) AT TIME ZONE r.timezone) < {THIRD_SHIFT_FROM} THEN 'second'
                 ELSE 'third' END AS shift,
             r.pickup_at, r.after_the_fact,
-            CASE WHEN r.will_call THEN r.promised_pickup_by WHEN NOT r.after_the_fact THEN r.pickup_at END AS due_at,
+            -- A ride for now may be requested minutes after its pickup time.
+            CASE WHEN r.will_call THEN r.promised_pickup_by
+                WHEN NOT r.after_the_fact THEN greatest(r.pickup_at, r.requested_at) END AS due_at,
             r.promised_pickup_by AS promised_at, r.arrived_pickup_at AS arrived_at, r.boarded_at,
             r.arrived_dropoff_at AS delivered_at, r.appointment_at, r.ready_at, r.requested_at,
             CASE WHEN r.will_call THEN r.ready_at ELSE r.scheduled_at END AS waiting_since,
