@@ -135,7 +135,7 @@ def test_discharge_predicted_after_intake_is_flagged_at_booking(
     say(early, RideStatus.CANCELLED, dispatcher, at=NOW, reason_code="discharge_cancelled")
     ride = booking.book(draft=discharge(hospital, rider, "2026-11-20T20:00:00Z"), by=dispatcher, at=NOW).ride
 
-    assert only(ride) == ("late_to_appointment", "warning", "booking", {"lateMinutes": 14})
+    assert only(ride) == ("late_to_appointment", "critical", "booking", {"lateMinutes": 14})
     assert events_of(ride) == ["ride.scheduled", "ride.exception"]
 
 

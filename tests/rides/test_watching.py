@@ -64,6 +64,7 @@ def test_late_pickup_opens_once_and_is_told(hospital: Facility) -> None:
             "severity": "warning",
             "status": "open",
             "dueAt": "2026-11-20T21:15:00Z",
+            "causeDriverId": str(row.driver_id),
         },
     }
 

@@ -1,6 +1,8 @@
 """The handover to the next dispatcher: a page to read, print and sign off."""
 
+from collections.abc import Mapping
 from typing import Any, Final
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
@@ -23,6 +25,7 @@ from apps.dispatch.services.handover import sign_off
 from apps.rides.labels import driver_name
 from apps.rides.models import RideException
 from apps.rides.queries import exception_queue
+from apps.rides.queries.exception_causes import Cause, causes_of
 from apps.rides.queries.exception_queue import ExceptionFilter
 from lib.scopes import Scope
 
@@ -69,10 +72,11 @@ def handover(request: HttpRequest) -> HttpResponse:
             *(each.ride.rider_id for each in facts.will_calls),
         },
     )
+    causes = causes_of(alerts, by=reader.by, at=reader.at)
     context = {
         **_context(facts, reader),
         "form": form,
-        "alerts": [_alert(alert, reader) for alert in alerts],
+        "alerts": [_alert(alert, reader, causes) for alert in alerts],
         "me": reader.by.id,
         "now": reader.at,
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
@@ -80,10 +84,10 @@ def handover(request: HttpRequest) -> HttpResponse:
     return render(request, "dispatch/handover.html", context, status=UNPROCESSABLE if form.errors else 200)
 
 
-def _alert(alert: RideException, reader: Reader) -> dict[str, Any]:
+def _alert(alert: RideException, reader: Reader, causes: Mapping[UUID, Cause]) -> dict[str, Any]:
     """Return the context of an open alert, with the note for dispatchers of its ride."""
     note = alert.ride.dispatcher_notes if alert.ride is not None and reader.disclosure.dispatcher_notes else ""
-    return {**exception_row_context(alert, reader.by, reader.at), "note": note}
+    return {**exception_row_context(alert, reader.by, reader.at, causes), "note": note}
 
 
 def _context(facts: HandoverFacts, reader: Reader) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from apps.accounts import queries as accounts
@@ -27,8 +28,9 @@ from apps.organizations.queries import contacts_of
 from apps.riders import labels as rider_labels
 from apps.rides import labels
 from apps.rides.labels import ADVICE
-from apps.rides.models import RideException
+from apps.rides.models import Ride, RideException
 from apps.rides.queries import day_counts, exception_queue
+from apps.rides.queries.exception_causes import Cause, causes_of, rides_of
 from apps.rides.rules.exception_types import ExceptionType
 from lib.access import Principal
 from lib.scopes import Scope
@@ -77,12 +79,13 @@ def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, A
         form.exception_filter(), by=by, at=now, sort=shown.sort, after=shown.after, size=shown.rows
     )
     _record_list(page.rows, by)
+    causes = causes_of(page.rows, by=by, at=now)
     return {
         "form": form,
         "shown": shown,
         "query": shown.query,
         "live_query": request.GET.urlencode(),
-        "rows": [exception_row_context(exception_row, by, now) for exception_row in page.rows],
+        "rows": [exception_row_context(exception_row, by, now, causes) for exception_row in page.rows],
         "next": page.next,
         "may_act": by.has_scope(Scope.EXCEPTIONS_WRITE),
         "me": by.id,
@@ -133,19 +136,22 @@ def page(
     """Render an exception; `returned` is a form with its errors, `conflict` a message about another user's change."""
     by, now = principal_of(request), timezone.now()
     exception_row = get_exception(exception_id, by)
+    causes = causes_of([exception_row], by=by, at=now)
+    rides = rides_of(causes.values(), by=by)
     record_read(
         by=by,
         action="exceptions.read",
         subject_type="exception",
         subject_id=exception_row.pk,
-        rider_ids=[exception_row.rider_id],
+        rider_ids=[exception_row.rider_id, *(ride.rider_id for ride in rides)],
         facility_id=exception_row.facility_id,
     )
     names = accounts.names_of([exception_row.resolved_by, exception_row.acknowledged_by, exception_row.opened_by])
     initial = {"version": exception_row.version}
     context = {
-        **exception_row_context(exception_row, by, now),
         **ride_panel.exception(exception_row, names, by),
+        **exception_row_context(exception_row, by, now, causes),
+        "rides": [_ride_at_risk(ride, by) for ride in rides] if len(rides) > 1 else [],
         "opened_by": ride_labels.actor_name(exception_row.opened_by, names),
         "contacts": _contacts(exception_row, by),
         "snooze": SnoozeForm(initial=initial, auto_id="snooze_%s"),
@@ -154,6 +160,7 @@ def page(
         "returned": next(iter(returned.values()), None),
         "conflict": conflict,
         "may_act": by.has_scope(Scope.EXCEPTIONS_WRITE) and exception_row.resolved_at is None,
+        "may_reassign": bool(causes) and by.has_scope(Scope.ASSIGNMENTS_WRITE),
         "may_book": by.has_scope(Scope.RIDES_WRITE),
         "me": by.id,
         "query": request.GET.urlencode(),
@@ -161,14 +168,18 @@ def page(
     return render(request, "rides/exception.html", context, status=UNPROCESSABLE if returned else status)
 
 
-def exception_row_context(exception_row: RideException, by: Principal, now: datetime) -> dict[str, Any]:
+def exception_row_context(
+    exception_row: RideException, by: Principal, now: datetime, causes: Mapping[UUID, Cause] = MappingProxyType({})
+) -> dict[str, Any]:
     """Return the context of a row of the queue; `exception_row` has its records loaded."""
     ride = exception_row.ride
+    cause = causes.get(exception_row.cause_driver_id) if exception_row.cause_driver_id else None
     harm_at: datetime | None = getattr(exception_row, "harm_at", None)  # an annotation of the query
     return {
         "row": exception_row,
         "severity": ride_labels.SEVERITIES[exception_row.severity],
-        "title": ride_labels.title_of(exception_row.type),
+        "title": _title(exception_row, cause),
+        "other_rides": len(cause.ride_ids) - 1 if cause else 0,
         "step": ADVICE[exception_row.type].step,
         "answer": ride_panel.answer_of(exception_row),
         "when": ride_labels.day_and_clock(ride.pickup_at, ride.timezone) if ride else "",
@@ -177,6 +188,29 @@ def exception_row_context(exception_row: RideException, by: Principal, now: date
         "is_snoozed": exception_row.snoozed_until is not None and exception_row.snoozed_until > now,
         "harm_at": harm_at,
         "is_overdue": harm_at is not None and harm_at <= now,
+    }
+
+
+def _title(exception_row: RideException, cause: Cause | None) -> str:
+    """Return the title of a row: of several rides with one cause, the driver, the lateness and the number of rides."""
+    if cause is None or len(cause.ride_ids) < 2:
+        return str(ride_labels.title_of(exception_row.type))
+    if exception_row.ride is not None and exception_row.ride.driver_id is None:
+        return _("%(driver)s is out: %(rides)d rides without a driver") % {
+            "driver": cause.driver_name,
+            "rides": len(cause.ride_ids),
+        }
+    values = {"driver": cause.driver_name, "minutes": cause.late_minutes, "rides": len(cause.ride_ids)}
+    if not cause.late_minutes:
+        return _("%(driver)s runs late: %(rides)d rides at risk") % values
+    return _("%(driver)s runs %(minutes)d min late: %(rides)d rides at risk") % values
+
+
+def _ride_at_risk(ride: Ride, by: Principal) -> dict[str, Any]:
+    return {
+        "pk": ride.pk,
+        "when": ride_labels.day_and_clock(ride.pickup_at, ride.timezone),
+        "rider": rider_labels.rider_name(ride.rider, by),
     }
 
 

@@ -1,6 +1,7 @@
 """Exceptions of rides and standing orders over HTTP."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from apps.rides.api.report_bodies import ResolveIn, SnoozeIn
 from apps.rides.labels import note_text
 from apps.rides.models import RideException
 from apps.rides.queries import named_rides
+from apps.rides.queries.exception_causes import one_per_cause, rides_at_risk
 from apps.rides.rules.exception_types import ResolutionCode
 from apps.rides.schemas.ride_parts import OrNull, TextOrNull
 from apps.rides.services import exceptions
@@ -55,6 +57,11 @@ class RideExceptionOut(Out):
     acknowledged_by = TextOrNull(allow_null=True)
     resolved_by = TextOrNull(allow_null=True)
     resolution_code = OrNull(choices=ResolutionCode.choices, allow_null=True)
+    cause_driver_id = fields.Uuid(
+        allow_null=True,
+        help_text="The driver whose lateness is the cause.  Lists show one exception for each cause: the most severe.",
+    )
+    ride_ids = serializers.SerializerMethodField("show_ride_ids")
     details = serializers.SerializerMethodField("show_details")
     related_exception_ids = fields.List(child=fields.Uuid())
     resolution_note = serializers.SerializerMethodField("show_resolution_note")
@@ -84,12 +91,25 @@ class RideExceptionOut(Out):
             "resolution_code",
             "resolution_note",
             "summary",
+            "cause_driver_id",
+            "ride_ids",
             "details",
             "escalation_level",
             "related_exception_ids",
             "version",
             "updated_at",
         )
+
+    @extend_schema_field(
+        fields.List(
+            child=fields.Uuid(),
+            help_text="The rides that this cause puts at risk, by pickup time, as far as the caller may see them.",
+        )
+    )
+    def show_ride_ids(self, exception: RideException) -> list[str]:
+        ride_ids = self.context["rides_at_risk"].get(exception.cause_driver_id) if not exception.resolved_at else None
+        own = [] if exception.ride_id is None else [exception.ride_id]
+        return [str(ride_id) for ride_id in ride_ids or own]
 
     @extend_schema_field(fields.Anything())
     def show_details(self, exception: RideException) -> Any:
@@ -122,14 +142,24 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
     }
 
     out_of_reach: Collection[str] = ()
+    rides_at_risk: Mapping[UUID, list[UUID]] = MappingProxyType({})
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "out_of_reach": self.out_of_reach}
+        return {
+            **super().get_serializer_context(),
+            "out_of_reach": self.out_of_reach,
+            "rides_at_risk": self.rides_at_risk,
+        }
 
     def list(self, request: Request) -> Response:
-        """List exceptions, the newest first."""
+        """List exceptions, the newest first.
+
+        Open exceptions with one cause, a driver who runs late, are listed as one, with all `rideIds`; with `rideId` the
+        exceptions of that ride are listed.
+        """
         filters = {_FILTERS[name]: value for name, value in self.query.items() if name in _FILTERS}
-        page = self.page(RideException.objects.visible_to(self.principal).filter(**filters), sort="-opened_at")
+        rows = RideException.objects.visible_to(self.principal).filter(**filters)
+        page = self.page(rows if "ride_id" in filters else one_per_cause(rows), sort="-opened_at")
         self.record_read(
             "exceptions.list", subject_type="exception", rider_ids=[exception.rider_id for exception in page.rows]
         )
@@ -145,7 +175,7 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
         return self._answer(exception)
 
     def acknowledge(self, request: Request, id: UUID) -> Response:
-        """Say that the caller takes care of an exception."""
+        """Say that the caller takes care of an exception, and of the others with its cause."""
         with audit.riders_named() as recorded:
             exception = exceptions.acknowledge(
                 exception_id=id, expected_version=self.expected_version(), by=self.principal, at=self.at
@@ -155,7 +185,7 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
         return self._answer(exception)
 
     def snooze(self, request: Request, id: UUID) -> Response:
-        """Put an exception aside for a while: it stays open, and comes back before that where it gets worse."""
+        """Put an exception and others with its cause aside for a while: they come back earlier if they get worse."""
         body = self.body()
         with audit.riders_named() as recorded:
             exception = exceptions.snooze(
@@ -170,7 +200,7 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
         return self._answer(exception)
 
     def resolve(self, request: Request, id: UUID) -> Response:
-        """Settle an exception, or dismiss it."""
+        """Settle an exception and the others with its cause, or dismiss them."""
         body = self.body()
         exception = exceptions.resolve(
             exception_id=id,
@@ -189,6 +219,7 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
 
     def _load_names(self, exceptions: Collection[RideException]) -> None:
         self.out_of_reach = named_rides.out_of_reach(exceptions, self.principal)
+        self.rides_at_risk = rides_at_risk(exceptions, self.principal)
 
     def _record_look(self, exception: RideException) -> None:
         self.record_read(

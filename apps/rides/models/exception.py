@@ -71,6 +71,8 @@ class RideException(models.Model):
     closed_by_hand = models.BooleanField(_("closed by hand"), default=False, db_default=False, editable=False)
     summary = models.CharField(_("summary"), max_length=200)
     details = models.JSONField(_("details"), default=dict)
+    # The driver whose lateness puts the ride at risk: exceptions with one cause are listed as one.
+    cause_driver_id = models.UUIDField(_("cause driver id"), null=True, blank=True)
     escalation_level = models.PositiveSmallIntegerField(_("escalation level"), default=0)
     related_exception_ids = ArrayField(
         models.UUIDField(), default=list, blank=True, verbose_name=_("related exception ids")
@@ -132,6 +134,11 @@ class RideException(models.Model):
                 condition=Q(resolved_at__isnull=False),
             ),
             models.Index(fields=["facility", "opened_at", "id"], name="exception_of_facility"),
+            models.Index(
+                fields=["cause_driver_id"],
+                name="exception_of_cause",
+                condition=Q(status__in=["open", "acknowledged"], cause_driver_id__isnull=False),
+            ),
             # GET /ride-exceptions?standingOrderId=
             models.Index(
                 fields=["standing_order_id", "opened_at", "id"],

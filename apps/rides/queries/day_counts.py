@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count
 
 from apps.rides.models import Ride, RideException
+from apps.rides.queries.exception_causes import one_per_cause
 from apps.rides.rules.exception_types import ExceptionSeverity
 from apps.rides.rules.lifecycle import RideStatus
 from lib.access import Principal
@@ -34,7 +35,7 @@ def day(*, by: Principal, at: datetime) -> RideCounts:
 
 
 def unsettled_exceptions(*, by: Principal) -> list[tuple[ExceptionSeverity, int]]:
-    """Count the principal's open exceptions by severity, highest first.  One query."""
-    exceptions = RideException.objects.visible_to(by).unsettled()
+    """Count the principal's open exceptions by severity, one for each cause, highest first.  One query."""
+    exceptions = one_per_cause(RideException.objects.visible_to(by).unsettled())
     counts = dict(exceptions.order_by().values_list("severity").annotate(Count("pk")))
     return [(severity, counts[severity]) for severity in reversed(ExceptionSeverity) if severity in counts]

@@ -6,15 +6,15 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Case, DateTimeField, F, IntegerField, Q, Value, When
+from django.db.models import Case, DateTimeField, F, Q, Value, When
 from django.db.models.functions import Coalesce, Least
 
 from apps.rides.models import RideException
 from apps.rides.models.exception import RideExceptionQuerySet
+from apps.rides.queries.exception_causes import BY_RANK, one_per_cause
 from apps.rides.rules.exception_types import (
     HARMLESS,
     INCIDENTS,
-    SEVERITY_RANK,
     ExceptionSeverity,
     ExceptionStatus,
     ExceptionType,
@@ -23,11 +23,6 @@ from lib.access import Principal
 from lib.pagination import Key, KeyPage, Order, both_ways, page_by_keys
 
 SIZES: Final = (50, 100, 200, 500)
-# Highest severity first: smaller numbers sort first.
-_RANK: Final = {severity.value: -rank for severity, rank in SEVERITY_RANK.items()}
-_BY_RANK: Final = Case(
-    *(When(severity=severity, then=Value(rank)) for severity, rank in _RANK.items()), output_field=IntegerField()
-)
 # The instant from which a rider suffers: an incident that nobody has acknowledged, the time of a decision, or the first
 # promise of the ride.  Null for work that can wait.  Computed when it is read, because rides are rescheduled.
 _HARM_AT: Final = Case(
@@ -82,7 +77,7 @@ def queue(
     after: str = "",
     size: int = SIZES[1],
 ) -> KeyPage[RideException]:
-    """List unsettled exceptions with their records, in one of `ORDERS`.  One query."""
+    """List unsettled exceptions with their records, one for each cause, in one of `ORDERS`.  One query."""
     rows = _filtered(RideException.objects.visible_to(by).unsettled(), filters)
     if filters.owner == "mine":
         rows = rows.filter(owner_id=by.id)
@@ -91,7 +86,7 @@ def queue(
     is_snoozed = Q(snoozed_until__gt=at)
     if filters.snoozed != "all":
         rows = rows.filter(is_snoozed) if filters.snoozed == "only" else rows.exclude(is_snoozed)
-    return page_by_keys(_with_records(rows.annotate(rank=_BY_RANK)), ORDERS[sort], after, size=size)
+    return page_by_keys(_with_records(one_per_cause(rows).annotate(rank=BY_RANK)), ORDERS[sort], after, size=size)
 
 
 def history(
@@ -112,8 +107,8 @@ def by_id(exception_id: UUID, *, by: Principal) -> RideException | None:
 
 
 def open_critical(*, by: Principal) -> RideExceptionQuerySet:
-    """Unsettled critical exceptions, which the navigation counts."""
-    return RideException.objects.visible_to(by).unsettled().filter(severity=ExceptionSeverity.CRITICAL)
+    """Unsettled critical exceptions, one for each cause, which the navigation counts."""
+    return one_per_cause(RideException.objects.visible_to(by).unsettled().filter(severity=ExceptionSeverity.CRITICAL))
 
 
 def _with_records(rows: RideExceptionQuerySet) -> RideExceptionQuerySet:

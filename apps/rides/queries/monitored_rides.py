@@ -13,11 +13,12 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from apps.organizations.models import Facility, default_escalation_minutes
 from apps.organizations.rules import opening_hours
 from apps.organizations.service_levels import DEFAULTS
-from apps.rides.models import Ride
+from apps.rides.models import Assignment, Ride
 from apps.rides.queries.ride_needs import loading_minutes
 from apps.rides.rules import guards
 from apps.rides.rules.exception_rules import LONGEST_LADDER, MINUTE, Facts, Terms
 from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.reasons import OUT_REASONS
 
 # The columns of `Facts`, in the same sequence; from JSON only what rules need.
 _FACTS: Final = """
@@ -40,7 +41,7 @@ _DUE: Final = f"""{_LOCKED} r.next_check_at <= %(at)s
 _ONE: Final = f"{_LOCKED} r.id = %(ride_id)s AND r.next_check_at <= %(at)s FOR NO KEY UPDATE OF r SKIP LOCKED"
 _EXCEPTIONS: Final = """
     SELECT e.ride_id, e.id, e.type, e.severity, e.status, e.escalation_level, e.due_at, e.resolved_at,
-        e.details ? 'told'
+        e.details ? 'told', e.cause_driver_id
     FROM rides_rideexception e
     WHERE e.ride_id = ANY(%s) AND (e.status IN ('open', 'acknowledged') OR e.closed_by_hand)
     ORDER BY e.opened_at, e.id
@@ -78,6 +79,7 @@ class MonitoredException(NamedTuple):
     due_at: dt.datetime | None
     resolved_at: dt.datetime | None
     on_ladder: bool
+    cause_driver_id: UUID | None
 
 
 _FIRST_FACT: Final = len(Watched._fields) - 1
@@ -148,6 +150,17 @@ def exceptions_of(ride_ids: Sequence[UUID]) -> dict[UUID, list[MonitoredExceptio
         for row in cursor.fetchall():
             exceptions[row[0]].append(MonitoredException(*row))
     return exceptions
+
+
+def absent_drivers_of(rides: Iterable[Watched]) -> dict[UUID, UUID]:
+    """Return the drivers who are out and were to drive these rides, by ride.  One query, none if all have a driver."""
+    waiting = [ride.id for ride in rides if ride.facts.status == RideStatus.SCHEDULED]
+    if not waiting:
+        return {}
+    never_drove = (Assignment.Status.OFFERED, Assignment.Status.DECLINED, Assignment.Status.EXPIRED)
+    former = Assignment.objects.filter(ride__in=waiting).exclude(status__in=never_drove)
+    rows = former.order_by("ride", "-sequence").distinct("ride").values_list("ride_id", "driver_id", "end_reason")
+    return {ride_id: driver_id for ride_id, driver_id, reason in rows if reason in OUT_REASONS}
 
 
 def terms_of(rides: Collection[Watched]) -> dict[UUID, Terms]:

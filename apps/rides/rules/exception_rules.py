@@ -8,6 +8,7 @@ arithmetic is in UTC; local times (closing hours, 23:59) are passed in as instan
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from apps.rides.rules.exception_types import ACTIONABLE_FOR, SEVERITY_RANK, ExceptionSeverity, ExceptionType
 from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, RideStatus
@@ -94,7 +95,7 @@ class Terms(NamedTuple):
     `ladder` is the minutes of the five escalation steps; for a discharge with a firm time it starts `ladder_ahead`
     before the pickup.  `closes_at` is None if the closing time is unknown.  `was_brought`: an earlier leg carried the
     rider to the facility, or may still do so.  `forecast`: None without a driver, and before `predicted_from`.
-    `foreseen`: a predicted late pickup is open.
+    `foreseen`: a predicted late pickup is open.  `absent_driver_id`: who was to drive the ride, and is out.
     """
 
     response_minutes: int
@@ -105,6 +106,7 @@ class Terms(NamedTuple):
     ladder_ahead: timedelta
     forecast: Forecast | None = None
     foreseen: bool = False
+    absent_driver_id: UUID | None = None
 
 
 class Step(NamedTuple):
@@ -505,11 +507,27 @@ _RULES: Final[Mapping[str, tuple[tuple[ExceptionType, _Rule], ...]]] = {
 }
 # These open again each time the ride loses its driver, even if a person closed an earlier one.
 _BY_EPISODE: Final = frozenset({_T.UNASSIGNED_AT_RISK, _T.NO_DRIVER_AVAILABLE})
+_WITHOUT_DRIVER: Final = _BY_EPISODE | {_T.LATE_PICKUP}
 # These are closed when the rules no longer find them.  `discharge_slipped` stays open until the patient is ready: a
 # person opens it, too, by moving a discharge by more than 30 minutes.
 SETTLED_BY_CLOCK: Final = frozenset(_RULE_OF) - {_T.DISCHARGE_SLIPPED}
 # These stay open when the ride ends.
 _OPEN_AFTER_END: Final = frozenset({_T.MILESTONE_GAP})
+
+
+def caused_by_driver(type_: ExceptionType, facts: Facts, terms: Terms) -> bool:
+    """Return whether the assigned driver is the cause: the vehicle has not come, or is predicted to come too late."""
+    if facts.status not in AWAITING_VEHICLE & WITH_DRIVER:
+        return False
+    if type_ is _T.LATE_TO_APPOINTMENT:
+        promised, pickup_at = _promised_by(facts), terms.forecast.pickup_at if terms.forecast is not None else None
+        return promised is not None and pickup_at is not None and pickup_at > promised
+    return type_ in (_T.LATE_PICKUP, _T.LATE_PICKUP_PREDICTED)
+
+
+def absent_cause(type_: ExceptionType, terms: Terms) -> UUID | None:
+    """Return the driver who is out and because of whom the ride has no driver."""
+    return terms.absent_driver_id if type_ in _WITHOUT_DRIVER else None
 
 
 def settles(type_: ExceptionType, status: str) -> bool:

@@ -106,6 +106,7 @@ UNASSIGN_REASONS: Final = (
     "booking_error",
     "other",
 )
+OUT_REASONS: Final = frozenset({"driver_ill", "driver_absent"})  # the driver drives none of the next rides
 
 # The reasons for ending a ride with the rider on board.
 ABORT_REASONS: Final = ("aborted_medical_emergency", "aborted_safety", "returned_to_origin")

@@ -45,7 +45,8 @@ def save_eta(ride: Ride, eta: datetime, *, reported_at: datetime, by: Principal,
     note = Note(data={"etaPickup": eta.isoformat().replace("+00:00", "Z")})
     touch(ride, "ride.eta_changed", by=by, at=at, also=["eta_pickup_at"], note=note)
     if eta > promised_at(ride):
-        exceptions.open_exception(ride, ExceptionType.LATE_PICKUP_PREDICTED, by=by, at=at, detected_by="eta")
+        late = ExceptionType.LATE_PICKUP_PREDICTED
+        exceptions.open_exception(ride, late, by=by, at=at, detected_by="eta", cause_driver_id=ride.driver_id)
     elif ride.open_exception_count:
         code = ResolutionCode.RECOVERED_ON_TIME
         exceptions.settle(ride, [ExceptionType.LATE_PICKUP_PREDICTED], by=by, at=at, code=code)

@@ -19,7 +19,7 @@ from apps.riders.models import Rider
 from apps.rides.models import Assignment, Milestone, Ride
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import Action, Guard, ReasonList, RideStatus
-from apps.rides.rules.reasons import AT_DOOR_UNASSIGN_REASONS
+from apps.rides.rules.reasons import AT_DOOR_UNASSIGN_REASONS, OUT_REASONS
 from apps.rides.rules.status_report import Place as ReportedPlace
 from apps.rides.rules.status_report import StatusReport
 from apps.rides.services import exceptions, milestones
@@ -189,7 +189,7 @@ def detach(ride: Ride, *, reason_code: str, note: str, by: Principal, at: dateti
             reasons=AT_DOOR_UNASSIGN_REASONS,
         )
     was_assigned = ride.status == RideStatus.ASSIGNED
-    former_crew = _former_crew(ride)
+    former_crew, former_driver_id = _former_crew(ride), ride.driver_id
     _close(ride, Assignment.Status.RELEASED, reason_code, at)
     ride.assignment_id = ride.provider_id = ride.driver_id = ride.vehicle_id = None
     ride.attendant_ids = []
@@ -197,7 +197,8 @@ def detach(ride: Ride, *, reason_code: str, note: str, by: Principal, at: dateti
     notes = {"ride.driver_unassigned": Note({**former_crew.data, "reasonCode": reason_code}, former_crew.provider_id)}
     move(ride, Action.UNASSIGN, by=by, at=at, also=columns, notes=notes)
     if not was_assigned or at > ride.pickup_at - LATE_RELEASE_WITHIN:
-        _open_for(ride, parent, row.number, by=by, at=at)
+        cause = former_driver_id if parent in OUT_REASONS else None
+        _open_for(ride, parent, row.number, cause_driver_id=cause, by=by, at=at)
 
 
 def audit_release(ride: Ride, *, reason_code: str, note: str, by: Principal) -> None:
@@ -382,7 +383,9 @@ def _undo_approach(ride: Ride) -> list[str]:
     return list(_APPROACH_COLUMNS)
 
 
-def _open_for(ride: Ride, reason: str, number: str, *, by: Principal, at: datetime) -> None:
+def _open_for(
+    ride: Ride, reason: str, number: str, *, cause_driver_id: UUID | None = None, by: Principal, at: datetime
+) -> None:
     exceptions.open_exception(
         ride,
         _OPENED_BY_REASON.get(reason, ExceptionType.DRIVER_RELEASED_LATE),
@@ -390,6 +393,7 @@ def _open_for(ride: Ride, reason: str, number: str, *, by: Principal, at: dateti
         at=at,
         detected_by=number,
         details={"reasonCode": reason},
+        cause_driver_id=cause_driver_id,
     )
 
 

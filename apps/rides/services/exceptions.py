@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.audit.services import audit
 from apps.events import services as events
 from apps.rides.models import Ride, RideException
+from apps.rides.queries.exception_causes import same_cause
 from apps.rides.rules.exception_types import (
     DEFAULT_SEVERITY,
     SEVERITY_RANK,
@@ -70,6 +71,7 @@ def open_exception(
     severity: ExceptionSeverity | None = None,
     due_at: datetime | None = None,
     details: dict[str, Any] | None = None,
+    cause_driver_id: UUID | None = None,
 ) -> RideException:
     """Open an exception on a locked ride, or raise the severity of the unsettled one of that type; see `event_of`.
 
@@ -89,6 +91,7 @@ def open_exception(
             severity=new_severity,
             due_at=due_at,
             details=details or {},
+            cause_driver_id=cause_driver_id,
             **_opening(type, by=by, at=at, detected_by=detected_by),
         )
     else:
@@ -190,7 +193,7 @@ def settle(
 def acknowledge(
     *, exception_id: UUID, expected_version: int | None = None, by: Principal, at: datetime
 ) -> RideException:
-    """Acknowledge an exception: the caller handles it.  Idempotent.
+    """Acknowledge an exception, and the others with its cause: the caller handles them.  Idempotent.
 
     Raises:
         NotFound: there is no such exception inside the data scope.
@@ -198,12 +201,17 @@ def acknowledge(
         StaleVersion: the caller read an older version.
         AlreadySettled, AlreadyClaimed: it is closed, or another user has acknowledged it.
     """
-    ride, exception = _locked(exception_id, by, expected_version)
+    (ride, exception), *others = _locked(exception_id, by, expected_version)
     _require_open(exception)
-    if exception.status == ExceptionStatus.ACKNOWLEDGED:
-        if exception.acknowledged_by != by.actor:
-            raise AlreadyClaimed
-        return exception
+    if exception.status == ExceptionStatus.ACKNOWLEDGED and exception.acknowledged_by != by.actor:
+        raise AlreadyClaimed
+    for of_ride, row in [(ride, exception), *others]:
+        if row.status == ExceptionStatus.OPEN:
+            _acknowledge(of_ride, row, by=by, at=at)
+    return exception
+
+
+def _acknowledge(ride: Ride | None, exception: RideException, *, by: Principal, at: datetime) -> None:
     exception.status = ExceptionStatus.ACKNOWLEDGED
     exception.acknowledged_at = at
     exception.acknowledged_by = by.actor
@@ -212,7 +220,6 @@ def acknowledge(
     _save(exception, ["status", "acknowledged_at", "acknowledged_by", "owner"], at=at)
     _record_event(ride, exception, ACKNOWLEDGED, by=by, at=at)
     _audit("exceptions.acknowledge", exception, by)
-    return exception
 
 
 @transaction.atomic
@@ -226,7 +233,7 @@ def resolve(
     by: Principal,
     at: datetime,
 ) -> RideException:
-    """Resolve an exception with a code; `dismiss`: it needed no action.
+    """Resolve an exception, and the others with its cause, with a code; `dismiss`: it needed no action.
 
     Raises:
         NotFound: there is none within the scope.
@@ -235,14 +242,15 @@ def resolve(
         AlreadySettled: it is closed.
         InvalidInput: the code `other` came without a note.
     """
-    ride, exception = _locked(exception_id, by, expected_version)
+    (ride, exception), *others = _locked(exception_id, by, expected_version)
     _require_open(exception)
     if code is ResolutionCode.OTHER and not note.strip():
         raise InvalidInput("note", _("%(field)s is required with the code other."), detail_code="required")
     status = ExceptionStatus.DISMISSED if dismiss else ExceptionStatus.RESOLVED
-    exception.closed_by_hand = True
-    _close(ride, exception, status, by=by, at=at, code=code, note=note)
-    _audit("exceptions.dismiss" if dismiss else "exceptions.resolve", exception, by)
+    for of_ride, row in [(ride, exception), *others]:
+        row.closed_by_hand = True
+        _close(of_ride, row, status, by=by, at=at, code=code, note=note)
+        _audit("exceptions.dismiss" if dismiss else "exceptions.resolve", row, by)
     return exception
 
 
@@ -250,7 +258,7 @@ def resolve(
 def snooze(
     *, exception_id: UUID, until: datetime | None, expected_version: int | None = None, by: Principal, at: datetime
 ) -> RideException:
-    """Snooze an exception until a time, or wake it up with None.  Idempotent.
+    """Snooze an exception, and the others with its cause, until a time, or wake them up with None.  Idempotent.
 
     It stays open, and wakes up earlier if its severity rises.  Records no event.
 
@@ -258,29 +266,45 @@ def snooze(
         NotFound, ScopeMissing, StaleVersion, AlreadySettled: as for `acknowledge`.
         InvalidInput: the time has passed, or is more than a day ahead.
     """
-    _ride, exception = _locked(exception_id, by, expected_version)
+    (ride, exception), *others = _locked(exception_id, by, expected_version)
     _require_open(exception)
     if until is not None and not at < until <= at + LONGEST_SNOOZE:
         raise InvalidInput("until", _("%(field)s must be within the next 24 hours."))
-    if exception.snoozed_until != until:
-        exception.snoozed_until = until
-        _save(exception, ["snoozed_until"], at=at)
-        _audit("exceptions.snooze", exception, by)
+    for _ride, row in [(ride, exception), *others]:
+        if row.snoozed_until != until:
+            row.snoozed_until = until
+            _save(row, ["snoozed_until"], at=at)
+            _audit("exceptions.snooze", row, by)
     return exception
 
 
-def _locked(exception_id: UUID, by: Principal, expected_version: int | None) -> tuple[Ride | None, RideException]:
-    """Lock the ride, if any, then the exception: the lock order of all writers."""
-    about = RideException.objects.visible_to(by).filter(pk=exception_id).values_list("ride_id").first()
+_Locked = tuple[Ride | None, RideException]
+
+
+def _locked(exception_id: UUID, by: Principal, expected_version: int | None) -> list[_Locked]:
+    """Lock the rides, if any, then the exceptions: the lock order of all writers.
+
+    The first one is the exception itself; the others are unsettled, have its cause, and are no more severe.
+    """
+    about = RideException.objects.visible_to(by).filter(pk=exception_id).first()
     if about is None:
         raise NotFound(_("exception"))
     if not by.has_scope(Scope.EXCEPTIONS_WRITE):
         raise ScopeMissing(Scope.EXCEPTIONS_WRITE)
-    ride = locked(about[0], by) if about[0] is not None else None
-    exception = RideException.objects.select_for_update().get(pk=exception_id)
+    others = [row for row in same_cause(about, by) if row.ride_id is not None and _rank(row) <= _rank(about)]
+    ride_ids = {row.ride_id for row in [about, *others] if row.ride_id is not None}
+    rides = {ride_id: locked(ride_id, by) for ride_id in sorted(ride_ids)}
+    rows = RideException.objects.select_for_update().filter(pk__in=[about.pk, *(row.pk for row in others)])
+    exceptions = {row.pk: row for row in rows.order_by("pk")}
+    exception = exceptions.pop(exception_id)
     if expected_version is not None and expected_version != exception.version:
         raise StaleVersion(exception.version)
-    return ride, exception
+    still_open = [row for row in exceptions.values() if row.resolved_at is None]
+    return [(rides[row.ride_id] if row.ride_id is not None else None, row) for row in [exception, *still_open]]
+
+
+def _rank(exception: RideException) -> int:
+    return SEVERITY_RANK[ExceptionSeverity(exception.severity)]
 
 
 def _require_open(exception: RideException) -> None:
@@ -337,7 +361,12 @@ def _record_event(
 ) -> None:
     """Record the event of an exception; `also` lists columns of its ride that the caller has set."""
     payload = payload_of(
-        exception.pk, exception.type, exception.severity, status=exception.status, due_at=exception.due_at
+        exception.pk,
+        exception.type,
+        exception.severity,
+        status=exception.status,
+        due_at=exception.due_at,
+        cause_driver_id=exception.cause_driver_id,
     )
     if ride is not None:
         touch(ride, event_type, by=by, at=at, also=also, note=Note(data={"exception": payload}))
@@ -358,14 +387,24 @@ def _record_event(
     )
 
 
-def payload_of(id: UUID, type: str, severity: str, *, status: str, due_at: datetime | None) -> dict[str, Any]:
-    """Return the data of events about an exception."""
+def payload_of(
+    id: UUID,
+    type: str,
+    severity: str,
+    *,
+    status: str,
+    due_at: datetime | None,
+    cause_driver_id: UUID | None = None,
+) -> dict[str, Any]:
+    """Return the data of events about an exception; `causeDriverId` only if a driver is the cause."""
+    cause = {} if cause_driver_id is None else {"causeDriverId": str(cause_driver_id)}
     return {
         "id": str(id),
         "type": type,
         "severity": severity,
         "status": status,
         "dueAt": due_at.isoformat().replace("+00:00", "Z") if due_at else None,
+        **cause,
     }
 
 

@@ -63,6 +63,7 @@ _EXCEPTION: Final[Schema] = {
         "severity": {"type": "string", "enum": [item.value for item in ExceptionSeverity]},
         "status": {"type": "string", "enum": [item.value for item in ExceptionStatus]},
         "dueAt": _maybe(_INSTANT),
+        "causeDriverId": _ID,  # only if a driver who runs late is the cause
     },
 }
 
