@@ -24,8 +24,11 @@ def measured(leg: legs.Leg) -> tuple[float, bool]:
 
 @pytest.mark.parametrize(("arrived", "is_on_time"), [(25, True), (26, False)])
 def test_ride_for_now_is_measured_from_its_request(arrived: int, is_on_time: bool) -> None:
-    assert measured(legs.Leg(20, requested=-10, arrived=arrived, boarded=arrived)) == (0, is_on_time)
+    assert measured(legs.Leg(20, requested=-10, arrived=arrived, boarded=arrived, delivered=60, dropped=65)) == (
+        0,
+        is_on_time,
+    )
 
 
 def test_ride_requested_ahead_is_measured_from_its_pickup_time() -> None:
-    assert measured(legs.Leg(20, requested=60, arrived=16, boarded=16)) == (60, False)
+    assert measured(legs.Leg(20, requested=60, arrived=16, boarded=16, delivered=60, dropped=65)) == (60, False)

@@ -178,9 +178,8 @@ def exception_row_context(
     return {
         "row": exception_row,
         "severity": ride_labels.SEVERITIES[exception_row.severity],
-        "title": _title(exception_row, cause),
+        **_title_and_step(exception_row, cause),
         "other_rides": len(cause.ride_ids) - 1 if cause else 0,
-        "step": ADVICE[exception_row.type].step,
         "answer": ride_panel.answer_of(exception_row),
         "when": ride_labels.day_and_clock(ride.pickup_at, ride.timezone) if ride else "",
         "place": exception_row.facility.name if exception_row.facility else "",
@@ -191,19 +190,18 @@ def exception_row_context(
     }
 
 
-def _title(exception_row: RideException, cause: Cause | None) -> str:
-    """Return the title of a row: of several rides with one cause, the driver, the lateness and the number of rides."""
-    if cause is None or len(cause.ride_ids) < 2:
-        return str(ride_labels.title_of(exception_row.type))
-    if exception_row.ride is not None and exception_row.ride.driver_id is None:
-        return _("%(driver)s is out: %(rides)d rides without a driver") % {
-            "driver": cause.driver_name,
-            "rides": len(cause.ride_ids),
-        }
+def _title_and_step(exception_row: RideException, cause: Cause | None) -> dict[str, Any]:
+    """Return the title and the suggested action: of several rides with one cause, about the driver."""
+    if cause is None or len(cause.ride_ids) == 1:
+        return {"title": ride_labels.title_of(exception_row.type), "step": ADVICE[exception_row.type].step}
     values = {"driver": cause.driver_name, "minutes": cause.late_minutes, "rides": len(cause.ride_ids)}
-    if not cause.late_minutes:
-        return _("%(driver)s runs late: %(rides)d rides at risk") % values
-    return _("%(driver)s runs %(minutes)d min late: %(rides)d rides at risk") % values
+    if exception_row.ride is not None and exception_row.ride.driver_id is None:
+        title = _("%(driver)s is out: %(rides)d rides without a driver") % values
+        return {"title": title, "step": _("Assign other drivers to the rides")}
+    title = _("%(driver)s runs late: %(rides)d rides at risk") % values
+    if cause.late_minutes:
+        title = _("%(driver)s runs %(minutes)d min late: %(rides)d rides at risk") % values
+    return {"title": title, "step": _("Move rides to other drivers, or give the pickup locations the new times")}
 
 
 def _ride_at_risk(ride: Ride, by: Principal) -> dict[str, Any]:
