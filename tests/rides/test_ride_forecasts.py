@@ -72,7 +72,7 @@ def test_prediction_ends_when_the_pickup_is_late() -> None:
 def test_pickups_hours_ahead_are_not_predicted() -> None:
     driver = located()
     ride = driven(driver, pickup_at=NOW + 3 * HOUR)
-    away_until(driver, NOW + 5 * HOUR)
+    away_until(driver, NOW + 4 * HOUR)
 
     tick(NOW)
     assert (standing(ride), fresh(ride).next_check_at) == ({}, ride.window_ends_at - 2 * HOUR)

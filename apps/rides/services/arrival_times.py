@@ -76,8 +76,8 @@ def first_awaited(appointment_at: datetime | None, discharge: Mapping[str, Any] 
 def check_appointment(ride: Ride, *, detected_by: str, by: Principal, at: datetime) -> None:
     """Open `late_to_appointment` on a locked ride that is predicted to be late, or settle it.
 
-    Critical if the rider would miss it (`rider_harm`).  No query if the ride is on time and has no open exception, or is
-    recorded after the fact.
+    Critical if the rider would miss it (`rider_harm`).  No query if the ride is recorded after the fact, or is on time
+    and has no open exception.
     """
     if ride.after_the_fact:
         return
