@@ -149,3 +149,10 @@ def test_nobody_has_waited_without_an_arrival() -> None:
     (failure,) = failed([Guard.WAITED_LONG_ENOUGH], facts(arrived_at=None))
 
     assert str(failure.message) == "No arrival at the pickup has been recorded."
+
+
+def test_call_before_the_arrival_does_not_count() -> None:
+    calls = (ContactAttempt(at=PICKUP - MINUTE, contacted="rider"),)
+
+    assert fails(Guard.CONTACT_ATTEMPTED, facts(contact_attempts=calls))
+    assert not fails(Guard.CONTACT_ATTEMPTED, facts(contact_attempts=calls, arrived_at=PICKUP - MINUTE))

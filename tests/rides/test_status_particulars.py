@@ -31,7 +31,7 @@ from lib.scopes import Scope
 from tests import factories
 from tests.callers import TokenClient
 from tests.fleet.crew import fit_pair
-from tests.rides.rides_in import ARRIVED, BOARDED, DEPARTED, ride_in
+from tests.rides.rides_in import BOARDED, DEPARTED, ride_in
 from tests.rides.status_calls import AT, report_to, traces
 
 pytestmark = pytest.mark.django_db
@@ -145,9 +145,10 @@ def test_payer_wants_proof_before_the_ride_begins(
     [
         (InvalidInput, RideStatus.ASSIGNED, MilestoneReport(type="ready", occurred_at=DEPARTED)),
         (InvalidTransition, RideStatus.ASSIGNED, MilestoneReport(type="handoff", occurred_at=DEPARTED)),
-        (InvalidTransition, RideStatus.EN_ROUTE, MilestoneReport(type="contact_attempt", occurred_at=ARRIVED)),
+        (InvalidTransition, RideStatus.REQUESTED, MilestoneReport(type="contact_attempt", occurred_at=DEPARTED)),
+        (InvalidTransition, RideStatus.IN_PROGRESS, MilestoneReport(type="contact_attempt", occurred_at=BOARDED)),
     ],
-    ids=["release", "hand-over before the drive", "nobody is tried from the road"],
+    ids=["release", "hand-over before the drive", "call about a request", "call about a rider on board"],
 )
 def test_moment_that_does_not_belong_here_is_refused(
     kind: type[DomainError], status: RideStatus, moment: MilestoneReport, dispatcher: Principal

@@ -29,8 +29,9 @@ from apps.console.board import labels
 from apps.console.board.candidate_rows import candidate_rows, conflict_texts, ride_names
 from apps.console.board.forms import POSITION, AssignForm, CallForm, HandOverForm, UnassignForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
-from apps.console.ride import ride_panel, ride_views
+from apps.console.ride import acting, ride_panel, ride_views
 from apps.console.ride.labels import CONTACTED
+from apps.console.ride.ride_forms import ReadyForm
 from apps.dispatch.queries.crew import vehicle_for
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
@@ -58,7 +59,7 @@ from apps.rides.services.status_report import ManualMilestone
 from lib.access import Principal
 from lib.clocks import clock
 from lib.console_forms import add_errors
-from lib.errors import DomainError, NotFound, StaleVersion
+from lib.errors import DomainError, StaleVersion
 from lib.scopes import Scope
 
 STALE: Final = 409
@@ -255,16 +256,21 @@ def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_POST
 @require_scope(Scope.ASSIGNMENTS_WRITE)
 def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
-    """Release a will-call ride: the rider is ready now.  Idempotent."""
-    try:
-        updated = will_call.mark_ready(
-            ride_id=ride_id, ready_source="phone", by=principal_of(request), at=timezone.now()
-        )
-    except NotFound:
-        raise
-    except DomainError as refusal:
-        return _error_response(request, refusal.message, status=UNPROCESSABLE)
-    return _success_response(request, updated, _("The rider is marked ready."), None)
+    """Release a will-call ride: the rider is ready now.  Idempotent.
+
+    With an open checklist returns 422 and asks whether the rider is ready anyway, as the ride page does.
+    """
+    by = principal_of(request)
+    ride = get_visible_ride(ride_id, by)
+    form = ReadyForm({"version": ride.version, **request.POST.dict()}, auto_id="ready_%s")
+    if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
+        return _success_response(request, ride, _("The rider is marked ready."), None)
+    if form.is_stale:
+        return _stale(request, StaleVersion(ride.version))
+    if form.asks or form.can_override:
+        context = {**_ride_context(ride, request), "form": form, "may_override": by.has_scope(Scope.RIDES_OVERRIDE)}
+        return _render_page(request, "ready", context, status=UNPROCESSABLE)
+    return _error_response(request, " ".join(map(str, form.non_field_errors())), status=UNPROCESSABLE)
 
 
 def _vehicle_position(ride: Ride, by: Principal, now: datetime) -> Driver | None:

@@ -179,10 +179,11 @@ def _waited_long_enough(facts: Facts) -> Template | None:
 
 
 def _contact_attempted(facts: Facts) -> Template | None:
-    """One attempt; two for discharge and dialysis, one of them to the facility."""
+    """One attempt at the pickup, earlier calls do not count; two for discharge and dialysis, one to the facility."""
     strict = facts.service_type in ("hospital_discharge", "dialysis")
     required_count = 2 if strict else 1
-    attempts = [attempt for attempt in facts.contact_attempts if attempt.at <= facts.at]
+    since = facts.arrived_at
+    attempts = [attempt for attempt in facts.contact_attempts if since is not None and since <= attempt.at <= facts.at]
     if len(attempts) < required_count:
         return Message(_ATTEMPTS, {"required": required_count, "count": len(attempts)})
     if strict and not any(attempt.contacted == "facility" for attempt in attempts):

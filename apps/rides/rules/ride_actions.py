@@ -51,8 +51,9 @@ _BEFORE_DEPARTURE: Final = frozenset({_S.REQUESTED, _S.SCHEDULED, _S.ASSIGNED})
 _RELEASABLE: Final = frozenset({_S.SCHEDULED, _S.ASSIGNED})
 # Milestones that can be entered manually, upcoming ones first; past ones can be completed or corrected.
 MOMENTS: Final[dict[str, tuple[str, ...]]] = {
-    _S.ASSIGNED: ("departed", "arrived_pickup"),
-    _S.EN_ROUTE: ("arrived_pickup", "departed"),
+    _S.SCHEDULED: ("contact_attempt",),
+    _S.ASSIGNED: ("departed", "arrived_pickup", "contact_attempt"),
+    _S.EN_ROUTE: ("arrived_pickup", "contact_attempt", "departed"),
     _S.ARRIVED: ("boarded", "contact_attempt", "arrived_pickup", "departed"),
     _S.IN_PROGRESS: ("dropped_off", "arrived_dropoff", "boarded", "arrived_pickup", "departed"),
     _S.COMPLETED: ("arrived_dropoff", "arrived_pickup", "departed"),

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.audit.services import audit
 from apps.fleet.models import Employment
 from apps.riders.models import Rider
-from apps.rides.models import Assignment, Milestone, Ride
+from apps.rides.models import Assignment, Ride
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import Action, Guard, ReasonList, RideStatus
 from apps.rides.rules.reasons import AT_DOOR_UNASSIGN_REASONS, OUT_REASONS
@@ -58,8 +58,6 @@ _OPENED_BY_REASON: Final[Mapping[str, ExceptionType]] = {
     "credential_lapsed": ExceptionType.CREDENTIAL_LAPSE,
 }
 _DRIVER_COLUMNS: Final = ["assignment_id", "provider", "driver", "vehicle", "attendant_ids"]
-# Includes contact attempts: a new driver has to try again before a no-show.
-_APPROACH: Final = [Milestone.Type.DEPARTED, Milestone.Type.ARRIVED_PICKUP, Milestone.Type.CONTACT_ATTEMPT]
 _APPROACH_COLUMNS: Final = ["departed_at", "arrived_pickup_at", "eta_pickup_at"]
 
 
@@ -377,8 +375,11 @@ def _withdraw_offers(ride: Ride, accepted: Assignment, at: datetime) -> None:
 
 
 def _undo_approach(ride: Ride) -> list[str]:
-    """Void the milestones of the former driver's way to the pickup; return the columns to save."""
-    milestones.void(ride, list(_APPROACH))
+    """Void the milestones of the former driver's way to the pickup; return the columns to save.
+
+    A new driver has to try to reach the rider again before a no-show.
+    """
+    milestones.void_approach(ride)
     ride.departed_at = ride.arrived_pickup_at = ride.eta_pickup_at = None
     return list(_APPROACH_COLUMNS)
 

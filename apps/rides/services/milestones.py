@@ -142,6 +142,14 @@ def void(ride: Ride, types: list[Milestone.Type]) -> int:
     return Milestone.objects.filter(ride=ride, type__in=types, voided=False).update(voided=True)
 
 
+def void_approach(ride: Ride) -> None:
+    """Void what the driver did on the way to the pickup, and attempts to reach the rider there; earlier calls stay."""
+    void(ride, [Milestone.Type.DEPARTED, Milestone.Type.ARRIVED_PICKUP])
+    if ride.arrived_pickup_at is not None:
+        attempts = Milestone.objects.filter(ride=ride, type=Milestone.Type.CONTACT_ATTEMPT, voided=False)
+        attempts.filter(occurred_at__gte=ride.arrived_pickup_at).update(voided=True)
+
+
 def stop_of(milestone: Milestone.Type) -> str | None:
     """Return the stop of a milestone: "pickup", "dropoff", or None between them."""
     return "pickup" if milestone in _AT_PICKUP else "dropoff" if milestone in _AT_DROPOFF else None

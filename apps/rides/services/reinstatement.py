@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
-from apps.rides.models import Assignment, Milestone, Ride, RideLock
+from apps.rides.models import Assignment, Ride, RideLock
 from apps.rides.rules import booking_rules
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import assignment, booking, corrections, eligibility_checks, milestones
@@ -20,7 +20,6 @@ from lib.errors import Detail
 from lib.scopes import Scope
 
 _DRIVER_COLUMNS: Final = ["assignment_id", "provider", "driver", "vehicle", "attendant_ids"]
-_APPROACH: Final = [Milestone.Type.DEPARTED, Milestone.Type.ARRIVED_PICKUP, Milestone.Type.CONTACT_ATTEMPT]
 _APPROACH_COLUMNS: Final = ["departed_at", "arrived_pickup_at", "eta_pickup_at"]
 
 
@@ -77,7 +76,7 @@ def reinstate(
 def _reopen(ride: Ride, *, by: Principal, at: datetime) -> None:
     note = Note(data={"endedAs": ride.status, "reasonCode": ride.reason_code}, provider_id=ride.provider_id)
     ride.reason_code = ride.fault = ride.cancellation_timing = ride.ended_by = ride.end_note = ""
-    milestones.void(ride, _APPROACH)
+    milestones.void_approach(ride)
     ride.departed_at = ride.arrived_pickup_at = ride.eta_pickup_at = None
     ride.assignment_id = ride.provider_id = ride.driver_id = ride.vehicle_id = None
     ride.attendant_ids = []

@@ -311,6 +311,9 @@ ACTION_OF: Final = {milestone: action for action, milestone in MILESTONE_OF.item
 _RECORDED_ONLY: Final = frozenset(
     {Milestone.Type.ARRIVED_DROPOFF, Milestone.Type.CONTACT_ATTEMPT, Milestone.Type.HANDOFF}
 )
+# Before the rider is on board, people call rider and facility; a request is no promise yet.
+CALLED_IN: Final = frozenset({RideStatus.SCHEDULED, RideStatus.ASSIGNED, RideStatus.EN_ROUTE, RideStatus.ARRIVED})
+_ON_BOARD: Final = frozenset({RideStatus.IN_PROGRESS})
 _DEVICES: Final = frozenset({Milestone.Source.DRIVER_APP, Milestone.Source.INTEGRATION})
 
 
@@ -407,16 +410,10 @@ def _apply_milestone(
 
 def _record_only(ride: Ride, moment: MilestoneReport, report: StatusReport, *, by: Principal, at: datetime) -> None:
     """Record a milestone without a change of status: arrival at the drop-off, handoff, contact attempt."""
-    required_status = {
-        Milestone.Type.CONTACT_ATTEMPT: RideStatus.ARRIVED,
-        Milestone.Type.ARRIVED_DROPOFF: RideStatus.IN_PROGRESS,
-        Milestone.Type.HANDOFF: RideStatus.IN_PROGRESS,
-    }[Milestone.Type(moment.type)]
-    if ride.status != required_status:
+    is_call = moment.type == Milestone.Type.CONTACT_ATTEMPT
+    if ride.status not in (CALLED_IN if is_call else _ON_BOARD):
         raise InvalidTransition(RideStatus(ride.status), moment.type)
-    require_permission(
-        transition_of(ride, Action.START if required_status is RideStatus.ARRIVED else Action.COMPLETE), by
-    )
+    require_permission(BY_ACTION[RideStatus.ARRIVED, Action.START], by)
     columns = milestones.record(ride, moment, source=report.source, by=by, at=at)
     note = Note(data={"changed": ["milestones"], "milestone": moment.type})
     touch(ride, "ride.updated", by=by, at=at, occurred_at=moment.occurred_at, also=columns, note=note)

@@ -296,6 +296,38 @@ def test_a_will_call_is_released_once(desk: Client) -> None:
     assert done["message"] == told(again)[0] == "The rider is marked ready."
 
 
+@pytest.mark.parametrize(
+    ("ticked", "text", "answer"),
+    [
+        ({"orderSigned": True}, "Is the rider ready anyway?", {"confirmed": "on"}),
+        ({}, "the discharge order is not signed", {"override": "on", "override_reason": "The ward insists."}),
+    ],
+    ids=["open items", "a required item"],
+)
+def test_ready_now_asks_about_an_open_checklist(
+    desk: Client, ticked: dict[str, bool], text: str, answer: dict[str, str]
+) -> None:
+    details = {"unit": "4 West", "unitPhone": "+13125550140", "planner": {"name": "Pat"}, "checklist": ticked}
+    ride = factories.RideFactory.create(
+        service_type="hospital_discharge",
+        discharge=details,
+        will_call=True,
+        pickup_time_kind="estimated",
+        will_call_expires_at=NOW + 9 * HOUR,
+    )
+
+    asked = desk.post(at(ride, "ready/"), headers=HTMX)
+    ride.refresh_from_db()
+    before = ride.ready_at
+    done = event(desk.post(at(ride, "ready/"), {"version": ride.version, **answer}, headers=HTMX))
+
+    ride.refresh_from_db()
+    assert (asked.status_code, before, ride.ready_at) == (422, None, NOW)
+    assert text in text_of(asked)
+    assert "Mark ready anyway" in text_of(asked)
+    assert done["message"] == "The rider is marked ready."
+
+
 def test_a_ride_with_a_firm_time_is_not_released(desk: Client, ride: Ride) -> None:
     answer = desk.post(at(ride, "ready/"), headers=HTMX)
 

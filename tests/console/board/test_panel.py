@@ -9,9 +9,11 @@ from django.test import Client
 from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Driver
 from apps.rides.models import Milestone, Ride
+from apps.rides.rules.lifecycle import RideStatus
 from tests import factories
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
+from tests.rides.rides_in import ride_in
 
 pytestmark = pytest.mark.django_db
 
@@ -79,3 +81,27 @@ def test_refused_call_is_not_logged(desk: Client, ride: Ride, values: dict[str, 
 
     assert _call(desk, ride, **values).status_code == status
     assert not Milestone.objects.filter(ride=ride, type="contact_attempt").exists()
+
+
+@pytest.mark.parametrize("status", ["scheduled", "assigned", "en_route"])
+def test_call_before_the_arrival_is_logged_and_stays(desk: Client, status: str) -> None:
+    ride = ride_in(RideStatus(status))
+    body = desk.get(f"/console/board/rides/{ride.pk}/", headers=FRAGMENT).content.decode()
+
+    answer = _call(desk, ride, contacted="facility")
+
+    assert "Log a call to the facility" in body
+    assert answer.status_code == 200
+    assert Milestone.objects.get(ride=ride, type="contact_attempt").contacted == "facility"
+    ride.refresh_from_db()
+    if status != "scheduled":
+        values = {"version": ride.version, "reason_code": "replanned"}
+        assert desk.post(f"/console/board/rides/{ride.pk}/unassign/", values, headers=FRAGMENT).status_code == 200
+    assert Milestone.objects.get(ride=ride, type="contact_attempt").voided is False
+
+
+@pytest.mark.parametrize("status", ["requested", "in_progress"])
+def test_call_is_not_offered_at_other_times(desk: Client, status: str) -> None:
+    ride = ride_in(RideStatus(status))
+
+    assert "Log a call" not in text_of(desk.get(f"/console/board/rides/{ride.pk}/", headers=FRAGMENT))
