@@ -85,7 +85,7 @@ def test_rule_at_the_pickup_is_the_rule_of_the_record(dispatcher: Principal) -> 
     with pytest.raises(GuardFailed) as refused:
         service.change_status(ride_id=ride.pk, report=said, by=dispatcher, at=AT)
     assert [str(detail.text) for detail in refused.value.details] == [
-        "The payer requires at pickup: odometer, driver's signature."
+        "The payer requires at pickup: odometer, driver's signature. Add it first."
     ]
 
     said = report_to(

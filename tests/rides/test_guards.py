@@ -148,7 +148,7 @@ def test_all_failures_are_named_at_once() -> None:
 def test_nobody_has_waited_without_an_arrival() -> None:
     (failure,) = failed([Guard.WAITED_LONG_ENOUGH], facts(arrived_at=None))
 
-    assert str(failure.message) == "No arrival at the pickup has been recorded."
+    assert str(failure.message) == "Log the arrival at the pickup first."
 
 
 def test_call_before_the_arrival_does_not_count() -> None:

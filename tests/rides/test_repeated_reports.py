@@ -74,7 +74,9 @@ def test_suspended_driver_does_not_depart(dispatcher: Principal) -> None:
     with pytest.raises(GuardFailed) as refused:
         service.change_status(ride_id=ride.pk, report=report_to(RideStatus.EN_ROUTE), by=dispatcher, at=AT)
 
-    assert [str(detail.text) for detail in refused.value.details] == ["Not valid today: driver (suspended)."]
+    assert [str(detail.text) for detail in refused.value.details] == [
+        "Not valid today: driver (suspended). Assign another driver or vehicle."
+    ]
     assert traces(ride) == before
 
 

@@ -255,3 +255,22 @@ def test_due_offer_on_a_locked_ride_waits_for_the_next_run() -> None:
 
     offer.refresh_from_db()
     assert (meanwhile, afterwards, offer.status) == (0, 1, "expired")
+
+
+@pytest.mark.parametrize(
+    ("was", "target", "text"),
+    [
+        (RideStatus.IN_PROGRESS, "unassign", "The rider is already on board. Hand the ride over to another driver"),
+        (RideStatus.IN_PROGRESS, "cancelled", "The rider is already on board. Hand the ride over to another driver"),
+        (RideStatus.REQUESTED, "assigned", "This ride is only requested. Confirm it first."),
+        (RideStatus.SCHEDULED, "en_route", "This ride has no driver yet. Assign a driver first."),
+        (RideStatus.EN_ROUTE, "no_show", "The vehicle is not at the pickup yet. Log its arrival first."),
+        (RideStatus.ARRIVED, "en_route", "The status cannot change from arrived back to en route. Correct the logged"),
+        (RideStatus.ASSIGNED, "assign", "The ride has a driver already. Reassign it, or unassign the driver first."),
+        (RideStatus.ASSIGNED, "handover", "No rider is on board. Assign another driver instead."),
+        (RideStatus.CANCELLED, "assigned", "The ride is canceled. Reinstate it, or book another ride."),
+        (RideStatus.COMPLETED, "cancelled", "The ride is completed. To change that, correct its ending."),
+    ],
+)
+def test_refused_transition_says_what_to_do_next(was: RideStatus, target: str, text: str) -> None:
+    assert str(InvalidTransition(was, target)).startswith(text)

@@ -41,8 +41,8 @@ _PROOF_TEXTS: Final = {
     "pickup_signature_rider": _("rider's signature"),
 }
 _ATTEMPTS: Final = ngettext_lazy(
-    "%(required)s contact attempt must be logged; %(count)s so far.",
-    "%(required)s contact attempts must be logged; %(count)s so far.",
+    "Try to reach the rider, and log %(required)s contact attempt at the pickup; %(count)s so far.",
+    "Try to reach the rider, and log %(required)s contact attempts at the pickup; %(count)s so far.",
     "required",
 )
 
@@ -125,12 +125,15 @@ def _will_call_released(facts: Facts) -> Template | None:
 
 def _credentials_valid(facts: Facts) -> Template | None:
     if facts.invalid_credentials:
-        return Message(_("Not valid today: %(credentials)s."), {"credentials": facts.invalid_credentials})
+        return Message(
+            _("Not valid today: %(credentials)s. Assign another driver or vehicle."),
+            {"credentials": facts.invalid_credentials},
+        )
     return None
 
 
 def _vehicle_in_service(facts: Facts) -> Template | None:
-    return None if facts.vehicle_in_service else _("The vehicle is not in service.")
+    return None if facts.vehicle_in_service else _("The vehicle is not in service. Assign another vehicle.")
 
 
 def open_required_items(checklist: Mapping[str, Any], *, oxygen_uses: bool) -> list[str]:
@@ -145,18 +148,20 @@ def _discharge_checklist(facts: Facts) -> Template | None:
         return None
     blocking = open_required_items(facts.discharge_checklist, oxygen_uses=facts.oxygen_uses)
     open_items = [_ITEM_TEXTS[item] for item in blocking]
-    return Message(_("Checklist: %(items)s."), {"items": all_of(open_items)}) if open_items else None
+    template = _("Checklist: %(items)s. Complete it first.")
+    return Message(template, {"items": all_of(open_items)}) if open_items else None
 
 
 def _securement_confirmed(facts: Facts) -> Template | None:
     if facts.mobility in SECURED and not facts.securement_confirmed:
-        return _("The driver has not confirmed that the rider's chair or stretcher is secured.")
+        return _("Ask the driver, and confirm that the rider's chair or stretcher is secured.")
     return None
 
 
 def _pickup_proof(facts: Facts) -> Template | None:
     missing = [text for name, text in _PROOF_TEXTS.items() if name in facts.proof_missing]
-    return Message(_("The payer requires at pickup: %(proof)s."), {"proof": missing}) if missing else None
+    template = _("The payer requires at pickup: %(proof)s. Add it first.")
+    return Message(template, {"proof": missing}) if missing else None
 
 
 def _arrived_in_window(facts: Facts) -> Template | None:
@@ -170,11 +175,11 @@ def _arrived_in_window(facts: Facts) -> Template | None:
 def _waited_long_enough(facts: Facts) -> Template | None:
     """Firm rides wait from the later of arrival and pickup time; released will-call from arrival."""
     if facts.arrived_at is None:
-        return _("No arrival at the pickup has been recorded.")
+        return _("Log the arrival at the pickup first.")
     since = facts.arrived_at if facts.will_call else max(facts.arrived_at, facts.pickup_at)
     minutes = no_show_wait_minutes(facts)
     if facts.at - since < timedelta(minutes=minutes):
-        return Message(_("The driver must wait %(minutes)s minutes."), {"minutes": minutes})
+        return Message(_("The driver must wait %(minutes)s minutes before a no-show."), {"minutes": minutes})
     return None
 
 
@@ -187,7 +192,7 @@ def _contact_attempted(facts: Facts) -> Template | None:
     if len(attempts) < required_count:
         return Message(_ATTEMPTS, {"required": required_count, "count": len(attempts)})
     if strict and not any(attempt.contacted == "facility" for attempt in attempts):
-        return _("One contact attempt must be to the facility.")
+        return _("Call the facility too: one contact attempt at the pickup must be to the facility.")
     return None
 
 
@@ -203,7 +208,7 @@ def _rider_location_known(facts: Facts) -> Template | None:
 
 def _correction_window_open(facts: Facts) -> Template | None:
     if facts.ended_at is not None and facts.at - facts.ended_at > CORRECTION_WINDOW:
-        return _("Outcomes can be corrected for 72 hours.")
+        return _("Outcomes can be corrected for 72 hours after the end; this ride stays as it ended.")
     return None
 
 

@@ -112,8 +112,10 @@ def assign(
     """
     ride = locked(ride_id, by, expected_version=expected_version)
     action = _ACTION.get(RideStatus(ride.status))
-    if action is None or (offer and action is not Action.ASSIGN):
+    if action is None:
         raise InvalidTransition(RideStatus(ride.status), RideStatus.ASSIGNED)
+    if offer and action is not Action.ASSIGN:
+        raise InvalidTransition(RideStatus(ride.status), "offer")
     row = transition_of(ride, action)
     require_permission(row, by)
     if offer and ride.after_the_fact:

@@ -8,17 +8,18 @@ each change goes the instant at which the clock next means something to the ride
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrPromise
 
 from apps.audit.services import audit
 from apps.events import services as events
 from apps.rides.models import Ride
 from apps.rides.queries import monitored_rides
 from apps.rides.rules import exception_rules
-from apps.rides.rules.lifecycle import BY_ACTION, TERMINAL, Action, RideStatus, Transition, allowed_from
+from apps.rides.rules.lifecycle import BY_ACTION, TERMINAL, WITH_DRIVER, Action, RideStatus, Transition, allowed_from
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError, NotFound, ScopeMissing, StaleVersion
 from lib.messages import Message, listed, lowered
@@ -37,11 +38,35 @@ class OfferedOnly(DomainError):
     template = _("The ride is offered to you. Accept it first.")
 
 
+# What has to happen before the ride can go on from here.
+_FIRST: Final[Mapping[RideStatus, StrPromise]] = {
+    RideStatus.REQUESTED: _("This ride is only requested. Confirm it first."),
+    RideStatus.SCHEDULED: _("This ride has no driver yet. Assign a driver first."),
+    RideStatus.ASSIGNED: _("The driver is not at the pickup yet. Log the departure or the arrival first."),
+    RideStatus.EN_ROUTE: _("The vehicle is not at the pickup yet. Log its arrival first."),
+    RideStatus.ARRIVED: _("The rider is not on board yet. Log the boarding first, or record a no-show."),
+    RideStatus.IN_PROGRESS: _(
+        "The rider is already on board. Hand the ride over to another driver, complete it, or record why it was not"
+        " completed."
+    ),
+    RideStatus.COMPLETED: _("The ride is completed. To change that, correct its ending."),
+    RideStatus.CANCELLED: _("The ride is canceled. Reinstate it, or book another ride."),
+    RideStatus.NO_SHOW: _("The ride ended as a no-show. To change that, correct its ending."),
+    RideStatus.UNFULFILLED: _("The ride was not carried out. To change that, correct its ending."),
+}
+# What an action needs that is not a step of the lifecycle.
+_NEEDS: Final[Mapping[str, StrPromise]] = {
+    "handover": _("No rider is on board. Assign another driver instead."),
+    "reinstate": _("Only a canceled ride can be reinstated. If the ride ended otherwise, correct its ending."),
+    Action.CORRECT.value: _("The ride has not ended, so there is no ending to correct."),
+}
+_HAS_DRIVER: Final = _("The ride has a driver already. Reassign it, or unassign the driver first.")
+
+
 class InvalidTransition(DomainError):
-    """The lifecycle has no such transition from the status of the ride."""
+    """The lifecycle has no such transition from the status of the ride.  The message says what to do first."""
 
     code = Code.INVALID_TRANSITION
-    template = _("The status cannot change from %(was)s to %(target)s.")
 
     def __init__(self, was: RideStatus, target: str) -> None:
         allowed = allowed_from(was)
@@ -52,11 +77,21 @@ class InvalidTransition(DomainError):
             message=Message(_("Possible next statuses: %(statuses)s."), {"statuses": possible}),
             also={"from": was.value, "to": target, "allowed": [status.value for status in allowed]},
         )
-        if target in RideStatus.values:
-            super().__init__(was=lowered(was.label), target=lowered(RideStatus(target).label), details=[detail])
-        else:  # a milestone, or an action
-            template = _("This action is not possible while the status is %(was)s.")
-            super().__init__(template, was=lowered(was.label), details=[detail])
+        if _is_back(was, target):
+            template = _("The status cannot change from %(was)s back to %(target)s. Correct the logged times instead.")
+            super().__init__(
+                template, was=lowered(was.label), target=lowered(RideStatus(target).label), details=[detail]
+            )
+        elif target in ("offer", Action.ASSIGN.value) and was in WITH_DRIVER:
+            super().__init__(_HAS_DRIVER, details=[detail])
+        else:
+            super().__init__(_NEEDS.get(target, _FIRST[was]), details=[detail])
+
+
+def _is_back(was: RideStatus, target: str) -> bool:
+    """Return whether the target is an earlier status of a vehicle on its way."""
+    way = [RideStatus.ASSIGNED, RideStatus.EN_ROUTE, RideStatus.ARRIVED, RideStatus.IN_PROGRESS]
+    return target in way and was in way and way.index(RideStatus(target)) < way.index(was)
 
 
 @dataclass(frozen=True, slots=True)

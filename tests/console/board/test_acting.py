@@ -251,7 +251,7 @@ def test_what_is_over_is_not_assigned(desk: Client, ride: Ride) -> None:
 
     assert (answer.status_code, event(answer, "carelane:refused")["message"]) == (
         409,
-        "The status cannot change from no-show to assigned.",
+        "The ride ended as a no-show. To change that, correct its ending.",
     )
 
 

@@ -264,7 +264,7 @@ def test_open_checklist_holds_a_patient_back_until_it_is_ticked(ward: Facility) 
 
     refused = _send(planner, ride, "ready")
     assert (refused.status_code, _without_audit(ride)) == (422, before)
-    assert "Checklist: the discharge order is not signed." in text_of(refused)
+    assert "Checklist: the discharge order is not signed. Complete it first." in text_of(refused)
     assert "Required before departure: Order signed." in text_of(refused)
     assert "4 open" in text_of(refused)
     assert "Override" not in text_of(refused)

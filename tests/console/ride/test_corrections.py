@@ -75,7 +75,7 @@ def test_correction_is_offered_to_supervisors_within_window(supervisor: Client) 
         assert "correct" not in late.get(page_of(ride)).context["actions"]
         refused = _send(late, ride, "correct", note="Wrong ride")
     assert refused.status_code == 422
-    assert "Outcomes can be corrected for 72 hours." in text_of(refused)
+    assert "Outcomes can be corrected for 72 hours after the end" in text_of(refused)
     assert Ride.objects.get(pk=ride.pk).status == "completed"
 
 
