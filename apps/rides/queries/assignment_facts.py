@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from apps.fleet.models import CapacityConfig, Driver, Leave, Shift, Vehicle
 from apps.fleet.queries import active_credentials
 from apps.rides.models import Ride
-from apps.rides.queries.ride_needs import slot_of
+from apps.rides.queries.loaded_rides import LoadedRide, load
 from apps.rides.rules.facts import (
     DriverFacts,
     RideNeeds,
@@ -48,8 +48,6 @@ SLOT_COLUMNS: Final = (
     "vehicle",
     "attendant_ids",
 )
-# What predictions of a driver's day read besides (`driver_timelines`).
-PREDICTION_COLUMNS: Final = ("eta_pickup_at", "priority")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class Facts:
     vehicles: Mapping[UUID, VehicleFacts]
     units: Mapping[UUID, str]  # unit numbers, by vehicle
     vehicle_of: Mapping[UUID, UUID]  # by driver: of the shift at the pickup time, otherwise the default
-    rides: Sequence[tuple[Ride, RideSlot]]
+    rides: Sequence[LoadedRide]
 
 
 def gather(
@@ -117,10 +115,10 @@ def gather_of(
     credentials_of = active_credentials(driver_ids, vehicle_ids)
     slots_of: dict[UUID | None, list[RideSlot]] = defaultdict(list)
     first = mine.starts_at - SLOTS_WITHIN
-    nearby = _rides(needs, driver_ids, vehicle_ids, min(first, since or first), until)
-    rides = [(ride, slot_of(ride, at=at)) for ride in nearby]
-    for ride, slot in rides:
+    rides = load(_rides(needs, driver_ids, vehicle_ids, min(first, since or first), until), at=at)
+    for ride in rides:
         if ride.pickup_at > first:
+            slot = ride.remaining.slot
             for resource_id in {slot.driver_id, slot.vehicle_id, *slot.attendant_ids}:
                 slots_of[resource_id].append(slot)
     return Facts(
@@ -175,7 +173,7 @@ def without_rides(facts: Facts, ride_ids: Collection[UUID]) -> Facts:
         facts,
         drivers={pk: replace(driver, slots=remaining(driver.slots)) for pk, driver in facts.drivers.items()},
         vehicles={pk: replace(vehicle, slots=remaining(vehicle.slots)) for pk, vehicle in facts.vehicles.items()},
-        rides=[(ride, slot) for ride, slot in facts.rides if ride.pk not in lost],
+        rides=[ride for ride in facts.rides if ride.remaining.slot.ride_id not in lost],
     )
 
 
@@ -204,7 +202,7 @@ def _rides(
         pickup_at__gt=since,
         pickup_at__lt=until or mine.ends_at + SLOTS_WITHIN,
     )
-    return near.exclude(pk=needs.slot.ride_id).only(*SLOT_COLUMNS, *PREDICTION_COLUMNS).order_by("pickup_at", "id")
+    return near.exclude(pk=needs.slot.ride_id).order_by("pickup_at", "id")
 
 
 def _vehicle_of(mine: Span, drivers: Iterable[Driver], shifts: Iterable[ShiftFact]) -> dict[UUID, UUID]:

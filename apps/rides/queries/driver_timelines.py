@@ -8,9 +8,8 @@ from uuid import UUID
 
 from apps.fleet.models import Driver, Leave, Shift
 from apps.rides.models import Ride
-from apps.rides.models.ride import Priority
-from apps.rides.queries.assignment_facts import PREDICTION_COLUMNS, SLOT_COLUMNS
-from apps.rides.queries.ride_needs import place_of, planned_span_of, slot_of
+from apps.rides.queries.loaded_rides import LoadedRide, label_of, load
+from apps.rides.queries.ride_needs import place_of
 from apps.rides.rules.driver_timeline import (
     POSITION_GOOD_FOR,
     UNKNOWN_LOCATION,
@@ -22,19 +21,12 @@ from apps.rides.rules.driver_timeline import (
     Timeline,
     predict,
 )
-from apps.rides.rules.facts import RideSlot, Span
-from apps.rides.rules.lifecycle import WITH_DRIVER, RideStatus
+from apps.rides.rules.facts import Span
+from apps.rides.rules.lifecycle import WITH_DRIVER
 from lib.travel.places import Place
 
 # Rides that should have begun earlier were never closed and are ignored; stops before that say nothing about today.
 _PAST: Final = dt.timedelta(hours=24)
-LoadedRide = tuple[Ride, RideSlot]  # a ride with the columns that are read here, and its slot at the present moment
-_PHASES: Final = {
-    RideStatus.ASSIGNED: Phase.AHEAD,
-    RideStatus.EN_ROUTE: Phase.EN_ROUTE,
-    RideStatus.ARRIVED: Phase.AT_PICKUP,
-    RideStatus.IN_PROGRESS: Phase.ON_BOARD,
-}
 
 
 def driver_timelines(
@@ -135,31 +127,22 @@ def _load(driver_ids: Collection[UUID], at: dt.datetime, until: dt.datetime) -> 
     rows = Ride.objects.filter(
         driver__in=driver_ids, status__in=sorted(WITH_DRIVER), pickup_at__gt=earliest(at), pickup_at__lte=until
     )
-    for ride in rows.only(*SLOT_COLUMNS, *PREDICTION_COLUMNS).order_by("pickup_at", "pk"):
-        yield ride, slot_of(ride, at=at)
+    return load(rows.order_by("pickup_at", "pk"), at=at)
 
 
 def _remaining_rides(
     loaded: Iterable[LoadedRide], at: dt.datetime, until: dt.datetime
 ) -> Mapping[UUID | None, list[RemainingRide]]:
     rides: dict[UUID | None, list[RemainingRide]] = defaultdict(list)
-    for ride, slot in loaded:
-        if ride.after_the_fact or not earliest(at) < ride.pickup_at <= until:
+    first = earliest(at)
+    for ride in loaded:
+        remaining = ride.remaining
+        if ride.after_the_fact or not first < ride.pickup_at <= until:
             continue
         # Nobody knows when an unreleased will-call begins; past its estimate it holds up no other ride.
-        if ride.will_call and ride.ready_at is None and ride.pickup_at < at and ride.status == RideStatus.ASSIGNED:
+        if ride.is_unreleased and ride.pickup_at < at and remaining.phase is Phase.AHEAD:
             continue
-        phase = _PHASES[RideStatus(ride.status)]
-        rides[ride.driver_id].append(
-            RemainingRide(
-                slot,
-                planned_span_of(ride),
-                phase=phase,
-                eta_at=ride.eta_pickup_at,
-                dropoff_label=_label_of(ride.dropoff),
-                life_sustaining=ride.priority == Priority.LIFE_SUSTAINING,
-            )
-        )
+        rides[remaining.slot.driver_id].append(remaining)
     return rides
 
 
@@ -178,8 +161,7 @@ def _last_stops(driver_ids: Collection[UUID], at: dt.datetime) -> dict[UUID | No
 
 
 def _label_of(stop: Mapping[str, Any]) -> str:
-    """Name a stop: an address without a facility may be a rider's home, so that only its town is named."""
-    return (stop.get("name") if stop.get("facilityId") else stop.get("city")) or ""
+    return label_of(stop.get("name"), stop.get("city"), stop.get("facilityId"))
 
 
 def _location_of(driver: Driver, stop: tuple[dt.datetime, Location] | None, at: dt.datetime) -> Location:

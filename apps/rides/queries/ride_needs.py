@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apps.rides.models import Ride
+from apps.rides.rules import ride_times
 from apps.rides.rules.facts import (
     RideNeeds,
     RideSlot,
@@ -13,14 +14,13 @@ from apps.rides.rules.facts import (
     Span,
 )
 from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.ride_times import RideTimes
 from apps.rides.rules.timing import MINUTES_WHEN_UNKNOWN
 from lib.travel.places import Place, place_at
 from lib.travel.times import drive_between
 
 # Oxygen tanks have to be fastened; a concentrator stands on the floor.
 NEEDS_NO_MOUNT: Final = "concentrator"
-# Boarding, a minimal drive and alighting; two places can have the same coordinates.
-SHORTEST_MINUTES: Final = 10
 # Riders who need no help on steps.
 WALKS_UNAIDED: Final = "ambulatory"
 _BEFORE_PICKUP: Final = frozenset({RideStatus.SCHEDULED, RideStatus.ASSIGNED, RideStatus.EN_ROUTE})
@@ -67,22 +67,25 @@ def needs_of(ride: Ride, *, at: datetime, picked_up_at: Place | None = None) -> 
 
 
 def slot_of(ride: Ride, *, at: datetime) -> RideSlot:
-    """Return the period in which a ride occupies its driver and vehicle, and its places.
+    """Return the period in which a ride occupies its driver and vehicle, see `ride_times.slot`."""
+    return ride_times.slot(times_of(ride), at=at)
 
-    A released will-call leg begins when the rider was ready, an unreleased one at its estimate.  Once the driver stands
-    at the door or the rider is on board, what happened counts, and the end is never before `at`.
-    """
-    begins_at = ride.arrived_pickup_at or (ride.ready_at if ride.will_call and ride.ready_at else ride.pickup_at)
-    ends_at = begins_at + timedelta(minutes=_minutes(ride))
-    if ride.boarded_at is not None:
-        ends_at = ride.boarded_at + timedelta(minutes=_drive(ride) + _unloading(ride))
-    if ride.status in {RideStatus.ARRIVED, RideStatus.IN_PROGRESS} and not ride.after_the_fact:
-        ends_at = max(ends_at, at)
-    latest = ride.promised_pickup_by if ride.will_call and ride.promised_pickup_by else ride.window_ends_at
-    return RideSlot(
+
+def planned_span_of(ride: Ride) -> Span:
+    return ride_times.planned_span(times_of(ride))
+
+
+def times_of(ride: Ride) -> RideTimes:
+    return RideTimes(
         ride_id=ride.pk,
-        span=Span(begins_at, ends_at),
-        latest_pickup_at=max(latest, begins_at),
+        status=ride.status,
+        pickup_at=ride.pickup_at,
+        window_ends_at=ride.window_ends_at,
+        ready_at=ride.ready_at if ride.will_call else None,
+        promised_at=ride.promised_pickup_by if ride.will_call else None,
+        arrived_pickup_at=ride.arrived_pickup_at,
+        boarded_at=ride.boarded_at,
+        estimated_minutes=ride.estimated_minutes,
         pickup=place_of(ride.pickup),
         dropoff=place_of(ride.dropoff),
         load_minutes=loading_minutes(ride),
@@ -90,14 +93,8 @@ def slot_of(ride: Ride, *, at: datetime) -> RideSlot:
         driver_id=ride.driver_id,
         vehicle_id=ride.vehicle_id,
         attendant_ids=frozenset(ride.attendant_ids),
-        on_board=ride.status == RideStatus.IN_PROGRESS,
+        after_the_fact=ride.after_the_fact,
     )
-
-
-def planned_span_of(ride: Ride) -> Span:
-    """Return the planned period of a ride, whatever has happened since: from its pickup time, or when it was ready."""
-    starts_at = ride.ready_at if ride.will_call and ride.ready_at else ride.pickup_at
-    return Span(starts_at, starts_at + timedelta(minutes=_minutes(ride)))
 
 
 def expected_dropoff_at(ride: Ride) -> datetime | None:
@@ -132,17 +129,6 @@ def _rescue(ride: Ride, at: datetime, place: Place) -> RideSlot:
         load_minutes=load,
         unload_minutes=unload,
     )
-
-
-def _minutes(ride: Ride) -> float:
-    return max(SHORTEST_MINUTES, loading_minutes(ride) + _drive(ride) + _unloading(ride))
-
-
-def _drive(ride: Ride) -> float:
-    if ride.estimated_minutes is not None:
-        return ride.estimated_minutes
-    drive = drive_between(place_of(ride.pickup), place_of(ride.dropoff), depart_at=ride.pickup_at)
-    return MINUTES_WHEN_UNKNOWN if drive is None else drive.seconds / 60
 
 
 def loading_minutes(ride: Ride) -> int:

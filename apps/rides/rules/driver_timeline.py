@@ -19,6 +19,7 @@ Pure: no query, no clock.  Instants are aware, lengths are in minutes unless the
 import datetime as dt
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import itemgetter
@@ -183,48 +184,55 @@ def predict(driver: DriverNow, *, at: dt.datetime) -> Timeline:
 
 def insert(slot: RideSlot, driver: DriverNow, *, at: dt.datetime) -> Insertion:
     """Predict what one more ride would mean: when the driver would reach it, and which rides it delays."""
-    before = predict(driver, at=at)
     ride = RemainingRide(slot, slot.span, may_share=False)
-    longer = DriverNow(driver.location, (*driver.rides, ride), driver.duty, driver.away)
-    walk = _Walk(driver, at)
-    stops = _stops(longer.rides)
-    position = next(number for number, stop in enumerate(stops) if stop.ride is ride and stop.is_pickup)
-    for stop in stops[:position]:
-        walk.visit(stop)
-    walk.depart(by=max(slot.span.starts_at, at))
-    available_at, available_from = walk.now, driver.location
+    stops, longer = _stops(driver.rides), _stops((*driver.rides, ride))
+    position = next(number for number, stop in enumerate(longer) if stop.ride is ride)
+    differ = (number for number, pair in enumerate(zip(stops, longer, strict=False)) if not pair[0].is_same(pair[1]))
+    common = next(differ, len(stops))
+    before = _Walk(driver, at)
+    for stop in stops[:common]:
+        before.visit(stop)
+    after = before.fork()
+    for stop in stops[common:]:
+        before.visit(stop)
+    for stop in longer[common:]:
+        after.visit(stop)
+    predicted = _predicted(ride, after)
+    available_at, place = after.departures[slot.ride_id]
+    available_from = driver.location
     if position:
-        last = stops[position - 1].ride
-        available_from = Location(walk.place, LocationSource.LAST_STOP, last.dropoff_label)
-    after = predict(longer, at=at)
-    predicted = after.ride(slot.ride_id)
+        available_from = Location(place, LocationSource.LAST_STOP, longer[position - 1].ride.dropoff_label)
     return Insertion(
         available_at=available_at,
         available_from=available_from,
-        approach=drive_between(available_from.place, slot.pickup, depart_at=available_at),
-        on_board=bool(position) and all(stop.ride.phase is Phase.ON_BOARD for stop in stops[:position]),
+        approach=drive_between(place, slot.pickup, depart_at=available_at),
+        on_board=bool(position) and all(stop.ride.phase is Phase.ON_BOARD for stop in longer[:position]),
         pickup_at=predicted.pickup_at,
         late_minutes=predicted.late_minutes,
         added_drive_minutes=round(after.drive_minutes - before.drive_minutes, 1),
-        delays=tuple(_delays(driver.rides, before, after)),
+        delays=tuple(_delays([stop.ride for stop in stops[common:] if stop.is_pickup], before, after)),
     )
 
 
-def _delays(rides: Iterable[RemainingRide], before: Timeline, after: Timeline) -> Iterable[Delay]:
-    for remaining, ride in zip(rides, before.rides, strict=True):
-        later = after.ride(ride.ride_id)
-        if ride.earliest_pickup_at is None or later.earliest_pickup_at is None:
+def _delays(rides: Iterable[RemainingRide], before: "_Walk", after: "_Walk") -> Iterable[Delay]:
+    for ride in rides:
+        ride_id = ride.slot.ride_id
+        if ride_id not in before.arrivals or ride_id not in after.arrivals:
             continue
-        minutes = math.ceil((later.earliest_pickup_at - ride.earliest_pickup_at) / _MINUTE)
+        earliest_at, later_at = before.arrivals[ride_id][1], after.arrivals[ride_id][1]
+        minutes = math.ceil((later_at - earliest_at) / _MINUTE)
         if minutes > 0:
-            breaks_promise = later.late_minutes > 0 and ride.late_minutes == 0
-            yield Delay(ride.ride_id, minutes, breaks_promise, life_sustaining=remaining.life_sustaining)
+            breaks_promise = later_at > ride.slot.latest_pickup_at >= earliest_at
+            yield Delay(ride_id, minutes, breaks_promise, life_sustaining=ride.life_sustaining)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
     ride: RemainingRide
     is_pickup: bool
+
+    def is_same(self, other: "_Stop") -> bool:
+        return self.ride is other.ride and self.is_pickup is other.is_pickup
 
 
 def _stops(rides: Sequence[RemainingRide]) -> list[_Stop]:
@@ -234,11 +242,12 @@ def _stops(rides: Sequence[RemainingRide]) -> list[_Stop]:
     them in the plan; the others follow by their planned start.
     """
     underway = [ride for ride in rides if ride.phase is not Phase.AHEAD]
-    runs: list[list[RemainingRide]] = [
-        [ride for ride in rides if ride.phase is not Phase.AHEAD or _shares(ride, underway)],
-    ]
-    ahead = [ride for ride in rides if ride not in runs[0]]
-    for ride in sorted(ahead, key=lambda ride: (ride.planned.starts_at, str(ride.slot.ride_id))):
+    runs: list[list[RemainingRide]] = [[]]
+    ahead: list[RemainingRide] = []
+    for ride in rides:
+        is_first = ride.phase is not Phase.AHEAD or _shares(ride, underway)
+        (runs[0] if is_first else ahead).append(ride)
+    for ride in sorted(ahead, key=lambda ride: (ride.planned.starts_at, ride.slot.ride_id)):
         if len(runs) > 1 and _shares(ride, runs[-1]):
             runs[-1].append(ride)
         else:
@@ -250,8 +259,10 @@ def _shares(ride: RemainingRide, run: Iterable[RemainingRide]) -> bool:
     return ride.may_share and any(other.may_share and ride.planned.overlaps(other.planned) for other in run)
 
 
-def _stops_of_run(run: Iterable[RemainingRide]) -> list[_Stop]:
+def _stops_of_run(run: Sequence[RemainingRide]) -> list[_Stop]:
     """Order the stops of rides that share the vehicle by their planned times."""
+    if len(run) == 1 and run[0].phase is not Phase.ON_BOARD:
+        return [_Stop(run[0], is_pickup=True), _Stop(run[0], is_pickup=False)]
     stops = []
     for ride in run:
         if ride.phase is not Phase.ON_BOARD:
@@ -275,10 +286,18 @@ class _Walk:
         self.arrivals: dict[UUID, tuple[dt.datetime | None, dt.datetime]] = {}  # predicted, earliest
         self.dropoffs: dict[UUID, dt.datetime | None] = {}
         self.reached: dict[UUID, dt.datetime] = {}  # arrivals at drop-offs, the earliest possible
+        self.departures: dict[UUID, tuple[dt.datetime, Place | None]] = {}  # from where to each pickup ahead
         self._at, self._driver = at, driver
         self._boarded: UUID | None = None  # the ride whose pickup was the stop before
         self._knows_place = driver.location.source is LocationSource.POSITION
         self._on_board = sum(ride.phase is Phase.ON_BOARD for ride in driver.rides)
+
+    def fork(self) -> "_Walk":
+        """Return a walk that goes on from here by itself."""
+        other = copy(self)
+        other.arrivals, other.dropoffs = dict(self.arrivals), dict(self.dropoffs)
+        other.departures, other.reached = dict(self.departures), dict(self.reached)
+        return other
 
     @property
     def is_on_duty(self) -> bool:
@@ -309,6 +328,7 @@ class _Walk:
         if ride.phase is not Phase.AT_PICKUP:
             if ride.phase is Phase.AHEAD:
                 self.depart(by=max(slot.span.starts_at, self._at))
+                self.departures[slot.ride_id] = (self.now, self.place)
             arrives_at = max(self.now + self._drive(slot.pickup), slot.span.starts_at)
             if ride.eta_at is not None and ride.eta_at >= self._at:
                 arrives_at, self.is_located = max(ride.eta_at, self.now), True
