@@ -1,12 +1,14 @@
 """Layout of rides in a driver's row: stacking, and drives between rides."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.dispatch.rules.row_layout import rows, segments
-from apps.rides.rules.facts import Span
+from apps.rides.rules.facts import RideSlot, Span
 from tests.factories import NOW
 from tests.rides.slots import HERE, MINUTE, THERE, slot
 
@@ -34,8 +36,24 @@ def test_no_two_rides_of_a_row_overlap_and_no_row_is_wasted(spans: list[tuple[in
     assert len(set(placed)) == most_at_once
 
 
+@dataclass(frozen=True)
+class Leg:
+    """A ride as planned, and by how many minutes its end is predicted to be late."""
+
+    slot: RideSlot
+    late: int = 0
+
+    @property
+    def planned(self) -> Span:
+        return self.slot.span
+
+    @property
+    def span(self) -> Span:
+        return Span(self.slot.span.starts_at, self.slot.span.ends_at + self.late * MINUTE)
+
+
 def test_the_way_to_the_next_ride_begins_as_late_as_it_may() -> None:
-    found = segments([slot(0, 30, dropoff=HERE), slot(90, 120, pickup=THERE)])
+    found = segments([Leg(slot(0, 30, dropoff=HERE)), Leg(slot(90, 120, pickup=THERE))])
 
     assert len(found) == 1
     assert found[0].span.ends_at == NOW + 90 * MINUTE
@@ -43,13 +61,23 @@ def test_the_way_to_the_next_ride_begins_as_late_as_it_may() -> None:
     assert not found[0].tight
 
 
-def test_segment_longer_than_its_gap_fills_it_and_is_tight() -> None:
-    found = segments([slot(0, 30, dropoff=HERE), slot(40, 60, pickup=THERE)])
+@pytest.mark.parametrize(("late", "departs"), [(0, 30), (9, 39), (25, 55)])
+def test_drive_that_does_not_fit_the_predicted_gap_is_tight(late: int, departs: int) -> None:
+    found = segments([Leg(slot(0, 30, dropoff=HERE), late), Leg(slot(40, 60, pickup=THERE))])
 
-    assert [(way.span, way.tight) for way in found] == [(Span(NOW + 30 * MINUTE, NOW + 40 * MINUTE), True)]
+    assert [(way.span.starts_at, way.tight) for way in found] == [(NOW + departs * MINUTE, True)]
+    assert 20 * MINUTE < found[0].span.ends_at - found[0].span.starts_at < 25 * MINUTE
 
 
-def test_no_segment_for_unknown_place_overlap_or_same_place() -> None:
-    assert segments([slot(0, 30, dropoff=None), slot(60, 90)]) == []
-    assert segments([slot(0, 30, dropoff=THERE), slot(20, 50, pickup=HERE)]) == []
-    assert segments([slot(0, 30, dropoff=HERE), slot(60, 90, pickup=HERE)]) == []
+def test_wide_gap_is_tight_once_the_ride_before_is_predicted_to_end_late() -> None:
+    legs = [slot(0, 30, dropoff=HERE), slot(90, 120, pickup=THERE)]
+
+    on_time, late = (segments([Leg(legs[0], minutes), Leg(legs[1])]) for minutes in (0, 50))
+
+    assert [way.tight for way in (*on_time, *late)] == [False, True]
+
+
+def test_no_segment_for_unknown_place_shared_vehicle_or_same_place() -> None:
+    assert segments([Leg(slot(0, 30, dropoff=None)), Leg(slot(60, 90))]) == []
+    assert segments([Leg(slot(0, 30, dropoff=THERE)), Leg(slot(20, 50, pickup=HERE))]) == []
+    assert segments([Leg(slot(0, 30, dropoff=HERE)), Leg(slot(60, 90, pickup=HERE))]) == []

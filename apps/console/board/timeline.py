@@ -85,14 +85,16 @@ class Reader:
 
 def render_driver_row(driver_row: DriverRow, axis: Axis, reader: Reader) -> SafeString:
     """Return a driver's row as HTML; its id is `driver-row-<driver>`, and the ids of its bars are `ride-<ride>`."""
-    slots = [board_ride.slot for board_ride in driver_row.rides]
     placed = [min(row, MOST_ROWS - 1) for row in row_layout.rows([ride.span for ride in driver_row.rides])]
     delayed = [ride.is_late for ride in driver_row.rides if ride.late and not ride.is_context]
     track = [
         *(_stretch("off", span, axis) for span in _off(driver_row.duty, axis)),
         *(_stretch("leave", span, axis) for span in driver_row.leave),
         *(_stretch("past", ended.span, axis) for ended in driver_row.ended),
-        *(_stretch("way tight" if way.tight else "way", way.span, axis) for way in row_layout.segments(slots)),
+        *(
+            _stretch("way tight" if way.tight else "way", way.span, axis)
+            for way in row_layout.segments(driver_row.rides)
+        ),
         *(_bar(board_ride, row, axis, reader) for board_ride, row in zip(driver_row.rides, placed, strict=True)),
     ]
     height = max(placed, default=0) + 1
@@ -119,6 +121,10 @@ def classes(starts_at: dt.datetime, ends_at: dt.datetime, axis: Axis, *, at_leas
 
 def _stretch(kind: str, span: Span, axis: Axis) -> str:
     return f'<i class="{kind} {classes(span.starts_at, span.ends_at, axis)}"></i>'
+
+
+def _way(segment: row_layout.Segment, axis: Axis) -> str:
+    return _stretch("way tight" if segment.tight else "way", segment.span, axis)
 
 
 def _off(duty: Sequence[Span], axis: Axis) -> Iterable[Span]:

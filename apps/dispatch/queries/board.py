@@ -14,7 +14,7 @@ from apps.fleet.models import Activation, Driver, Leave, Shift
 from apps.rides.models import Ride, RideQuerySet
 from apps.rides.models.ride import Priority
 from apps.rides.queries.driver_timelines import timelines_of
-from apps.rides.queries.ride_needs import slot_of
+from apps.rides.queries.ride_needs import planned_span_of, slot_of
 from apps.rides.rules import timeliness
 from apps.rides.rules.driver_timeline import Timeline
 from apps.rides.rules.eligibility import ViolationCode
@@ -86,6 +86,10 @@ class BoardRide:
         """The time from the start of the ride to its end, the predicted one if that is later than the planned one."""
         ends_at = max(self.slot.span.ends_at, self.predicted_end_at or self.slot.span.ends_at)
         return Span(self.slot.span.starts_at, ends_at)
+
+    @property
+    def planned(self) -> Span:
+        return planned_span_of(self.ride)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,26 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 from apps.rides.rules.facts import RideSlot, Span
 from lib.travel.times import drive_between
 
 
+class Leg(Protocol):
+    """A ride in a driver's row.  `span` reaches to the predicted end, `planned` goes by the plan alone."""
+
+    @property
+    def slot(self) -> RideSlot: ...
+    @property
+    def span(self) -> Span: ...
+    @property
+    def planned(self) -> Span: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The drive from one ride to the next; `tight` if the drive takes longer than the gap."""
+    """The drive from one ride to the next; `tight` if it takes longer than the predicted gap."""
 
     span: Span
     tight: bool
@@ -31,20 +43,21 @@ def rows(spans: Sequence[Span]) -> list[int]:
     return placed
 
 
-def segments(legs: Sequence[RideSlot]) -> list[Segment]:
-    """List the drives between consecutive rides, each starting as late as possible.
+def segments(legs: Sequence[Leg]) -> list[Segment]:
+    """List the drives between consecutive rides, each starting as late as possible, but not before the predicted end.
 
-    No segment where a place is unknown or rides overlap.
+    A drive that does not fit reaches into the next ride.  No segment where a place is unknown, or where the rides share
+    the vehicle in the plan.
     """
     drives = []
     for before, after in pairwise(legs):
-        drive = drive_between(before.dropoff, after.pickup, depart_at=before.span.ends_at)
-        gap = after.span.starts_at - before.span.ends_at
-        if drive is None or not drive.seconds or gap <= dt.timedelta(0):
+        ends_at, starts_at = before.span.ends_at, after.slot.span.starts_at
+        drive = drive_between(before.slot.dropoff, after.slot.pickup, depart_at=ends_at)
+        if drive is None or not drive.seconds:
             continue
-        drives.append(
-            Segment(
-                Span(after.span.starts_at - min(drive.duration, gap), after.span.starts_at), tight=drive.duration > gap
-            )
-        )
+        if ends_at >= starts_at and before.planned.overlaps(after.planned):
+            continue
+        departs_at = max(ends_at, starts_at - drive.duration)
+        arrives_at = departs_at + drive.duration
+        drives.append(Segment(Span(departs_at, arrives_at), tight=arrives_at > starts_at))
     return drives
