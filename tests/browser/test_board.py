@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
+from apps.console.board import accepting_views
 from apps.rides.models import Ride
 from tests import factories
 from tests.browser.harness import Inspector, faults
@@ -349,11 +350,16 @@ def test_b14_suggestions_are_accepted_at_once_or_discarded(page: Page, day: Seed
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
     page.get_by_role("button", name=f"Accept all {many}").click()
-    expect(page.locator(".messages")).to_contain_text(f"{many} rides are changed.", timeout=30_000)
+    expect(page.locator(".messages")).to_contain_text(f"{many} rides are assigned.", timeout=30_000)
 
-    assert [address.rpartition("/console/")[2] for address in sent] == ["board/suggestions/accept/"]
+    portions = -(-many // accepting_views.PORTION)
+    batches = ["board/batch/"] * (portions - 1)
+    assert [address.rpartition("/console/")[2] for address in sent] == ["board/suggestions/accept/", *batches]
     assert Ride.objects.filter(pk__in=waiting, driver=None).count() == len(waiting) - many
-    assert many > 20
+    assert portions > 1
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".messages")).to_contain_text(f"{many} rides are unassigned again.", timeout=30_000)
+    assert Ride.objects.filter(pk__in=waiting, driver=None).count() == len(waiting)
     assert found + faults(page) == []
 
 

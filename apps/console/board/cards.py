@@ -7,6 +7,7 @@ from apps.console.board.timeline import Reader
 from apps.dispatch.queries.board import BoardRide, DriverRow
 from apps.riders.labels import rider_name
 from apps.rides.labels import driver_name
+from apps.rides.models.ride import Priority
 
 
 def card(board_ride: BoardRide, reader: Reader) -> dict[str, Any]:
@@ -26,6 +27,7 @@ def card(board_ride: BoardRide, reader: Reader) -> dict[str, Any]:
         "reason": labels.reason_of_waiting(board_ride),
         "service": labels.service(ride),
         "ready": ride.ready_at is not None,  # only will-call rides have it
+        "life_sustaining": ride.priority == Priority.LIFE_SUSTAINING,
         "severe": ride.max_exception_severity == "critical",
     }
 

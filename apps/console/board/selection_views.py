@@ -1,6 +1,8 @@
 """Bulk actions on selected rides: assign one driver to all of them, or unassign all of them."""
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -46,38 +48,37 @@ def act(request: HttpRequest) -> HttpResponse:
     return results_response(request, outcomes)
 
 
-def results_response(
-    request: HttpRequest, outcomes: list[SelectionResult], *, redirect_field: str = "back"
-) -> HttpResponse:
-    """Report the outcomes of several rides: redirect, or list the refused rides with their reasons (422).
-
-    `redirect_field` is the form field that holds the URL of the redirect, see `back`.
-    """
+def results_response(request: HttpRequest, outcomes: list[SelectionResult]) -> HttpResponse:
+    """Report the outcomes of several rides: redirect, or list the refused rides with their reasons (422)."""
     changed = sum(result.ride is not None for result in outcomes)
-    refused = [result for result in outcomes if result.refusal is not None]
+    refused = [(result.ride_id, result.refusal) for result in outcomes if result.refusal is not None]
     if changed:
         messages.success(
             request, ngettext("%(n)s ride is changed.", "%(n)s rides are changed.", changed) % {"n": changed}
         )
     if not refused:
-        return redirect(back(request, redirect_field))
+        return redirect(back(request))
+    rows = refused_rows(
+        request,
+        [(ride_id, str(refusal), [str(detail.text) for detail in refusal.details]) for ride_id, refusal in refused],
+    )
+    return render(request, "dispatch/selection.html", {"rows": rows, "back": back(request)}, status=UNPROCESSABLE)
+
+
+def refused_rows(request: HttpRequest, refused: Sequence[tuple[UUID, str, Sequence[str]]]) -> list[dict[str, Any]]:
+    """Return the rows of rides that were not changed, each with the message and the reasons of the refusal."""
     by = principal_of(request)
-    rides = Ride.objects.visible_to(by).select_related("rider").in_bulk([result.ride_id for result in refused])
-    rows = [_row(result, rides.get(result.ride_id), request) for result in refused]
-    context = {"rows": rows, "changed": changed, "back": back(request, redirect_field)}
-    return render(request, "dispatch/selection.html", context, status=UNPROCESSABLE)
-
-
-def _row(result: SelectionResult, ride: Ride | None, request: HttpRequest) -> dict[str, Any]:
-    refusal = result.refusal
-    reasons = [str(detail.text) for detail in refusal.details] if refusal else []
-    return {
-        "ride": ride,
-        "name": rider_name(ride.rider, principal_of(request)) if ride else _("A ride that you cannot open"),
-        "clock": clock(ride.pickup_at.astimezone(zone_of(request))) if ride else "",
-        "message": refusal.message if refusal else "",
-        "reasons": [reason for reason in reasons if refusal and reason != refusal.message],
-    }
+    rides = Ride.objects.visible_to(by).select_related("rider").in_bulk([ride_id for ride_id, *_rest in refused])
+    return [
+        {
+            "ride": ride,
+            "name": rider_name(ride.rider, by) if ride else _("A ride that you cannot open"),
+            "clock": clock(ride.pickup_at.astimezone(zone_of(request))) if ride else "",
+            "message": text,
+            "reasons": [reason for reason in reasons if reason != text],
+        }
+        for ride, text, reasons in ((rides.get(ride_id), text, reasons) for ride_id, text, reasons in refused)
+    ]
 
 
 def _error_redirect(request: HttpRequest, message: str) -> HttpResponse:

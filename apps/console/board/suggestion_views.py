@@ -1,31 +1,25 @@
-"""Suggested drivers for unassigned rides: a preview, then the assignment of the accepted suggestions."""
+"""Suggested drivers for unassigned rides: a preview.  `accepting_views` assigns them."""
 
 from collections import Counter
 from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
 
-from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.board import labels
 from apps.console.board.cards import card
-from apps.console.board.forms import parse_accepted
 from apps.console.board.page import page_of, reader_of
-from apps.console.board.selection_views import back, results_response
+from apps.console.board.selection_views import back
 from apps.console.board.timeline import Reader
 from apps.console.kit.rights import require_scope
 from apps.dispatch.queries.board import BoardRide
 from apps.dispatch.queries.suggestions import Preview, preview
 from apps.dispatch.rules.axis import Axis
 from apps.dispatch.rules.suggesting import Suggestion
-from apps.dispatch.services import planning
 from apps.rides.labels import driver_name
 from apps.rides.queries.ride_needs import slot_of
 from lib.scopes import Scope
@@ -63,23 +57,6 @@ def suggestions(request: HttpRequest) -> HttpResponse:
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
     }
     return render(request, "dispatch/suggestions.html", context)
-
-
-@require_POST
-@require_scope(Scope.ASSIGNMENTS_WRITE)
-def accept(request: HttpRequest) -> HttpResponse:
-    """Assign the suggested drivers: all of them, or the suggestion whose button was pressed (`one`).
-
-    A ride that changed after the preview stays unchanged and is listed with the reason.
-    """
-    single = request.POST.getlist("one")
-    try:
-        accepted = parse_accepted(single or request.POST.getlist("suggestion"))
-    except ValueError:
-        messages.error(request, _("Accept suggestions of the list."))
-        return redirect(back(request))
-    outcomes = planning.accept_all(suggestions=accepted, by=principal_of(request), at=timezone.now())
-    return results_response(request, outcomes, redirect_field="again" if single else "back")
 
 
 def _chosen(request: HttpRequest) -> Collection[UUID] | None:

@@ -4,6 +4,7 @@ from django.urls import path
 
 from apps.console.board import (
     absence_views,
+    accepting_views,
     acting_views,
     board_views,
     counters,
@@ -21,7 +22,9 @@ urlpatterns = [
     path("counters/", counters.today, name="board_counters"),
     path("selection/", selection_views.act, name="board_selection"),
     path("suggestions/", suggestion_views.suggestions, name="board_suggestions"),
-    path("suggestions/accept/", suggestion_views.accept, name="accept_suggestions"),
+    path("suggestions/accept/", accepting_views.accept, name="accept_suggestions"),
+    path("suggestions/undo/", accepting_views.undo, name="undo_suggestions"),
+    path("batch/", accepting_views.batch, name="board_batch"),
     path("rides/<uuid:ride_id>/", acting_views.show_ride, name="board_ride"),
     path("rides/<uuid:ride_id>/hand-over/", acting_views.hand_over, name="hand_over_ride"),
     path("rides/<uuid:ride_id>/assign/", acting_views.assign, name="assign_ride"),

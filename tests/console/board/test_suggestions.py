@@ -8,7 +8,7 @@ from django.test import Client
 
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
-from apps.console.board import labels
+from apps.console.board import accepting_views, labels
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
 from apps.events.models import Event
@@ -27,6 +27,8 @@ pytestmark = pytest.mark.django_db
 BOARD = "/console/board/"
 PREVIEW = f"{BOARD}suggestions/"
 ACCEPT = f"{PREVIEW}accept/"
+UNDO = f"{PREVIEW}undo/"
+BATCH = f"{BOARD}batch/"
 
 
 @pytest.fixture
@@ -77,9 +79,80 @@ def test_all_suggestions_are_accepted_in_one_request(desk: Client) -> None:
     answer = desk.post(ACCEPT, {"suggestion": _values(page), "back": BOARD}, follow=True)
 
     assert answer.redirect_chain == [(BOARD, 302)]
-    assert told(answer) == ["2 rides are changed."]
+    assert told(answer) == ["2 rides are assigned."]
     assert _driver_ids(*rides) == [driver.pk, driver.pk]
     assert set(Assignment.objects.values_list("method", flat=True)) == {Assignment.Method.AUTO}
+
+
+def test_many_are_assigned_in_portions_with_progress(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accepting_views, "PORTION", 1)
+    rides, driver = _rides(3), able()
+
+    begun = desk.post(ACCEPT, {"suggestion": _values(desk.get(PREVIEW)), "back": BOARD}, follow=True)
+    first = _driver_ids(*rides)
+    part = desk.post(BATCH, headers={"HX-Request": "true"})
+    last = desk.post(BATCH, headers={"HX-Request": "true"})
+
+    assert begun.redirect_chain == [(BATCH, 302)]
+    assert "1 of 3 rides" in text_of(begun)
+    assert first == [driver.pk, None, None]
+    assert "2 of 3 rides" in text_of(part)
+    assert "<h1>" not in part.content.decode()
+    assert last["HX-Redirect"] == BOARD
+    assert _driver_ids(*rides) == [driver.pk] * 3
+    assert told(desk.get(BOARD)) == ["3 rides are assigned."]
+
+
+def test_refused_rides_of_all_portions_are_listed_at_the_end(desk: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accepting_views, "PORTION", 1)
+    changed, stays = _rides(2)
+    able()
+    values = _values(desk.get(PREVIEW))
+    Ride.objects.filter(pk=changed.pk).update(version=changed.version + 1)
+
+    desk.post(ACCEPT, {"suggestion": values, "back": BOARD})
+    answer = desk.post(BATCH, follow=True)
+
+    assert answer.status_code == 422
+    said = text_of(answer)
+    assert "1 ride was not changed" in said
+    assert "The record has changed since it was read." in said
+    assert "1 ride is assigned." in said
+    assert _driver_ids(changed) == [None]
+    assert _driver_ids(stays) != [None]
+
+
+def test_accepted_suggestions_are_undone_except_rides_that_changed(desk: Client) -> None:
+    (undone, changed), _driver = _rides(2), able()
+    board = desk.post(ACCEPT, {"suggestion": _values(desk.get(PREVIEW)), "back": BOARD}, follow=True)
+    row = Ride.objects.get(pk=changed.pk)
+    planning.unassign(chosen=Chosen(row.pk, row.version), reason_code="replanned", by=system(), at=NOW)
+    other = able()
+    row = Ride.objects.get(pk=changed.pk)
+    planning.assign(chosen=Chosen(row.pk, row.version), driver_id=other.pk, by=system(), at=NOW)
+
+    answer = desk.post(UNDO, {"back": BOARD})
+
+    assert f'action="{UNDO}"' in board.content.decode()
+    assert answer.status_code == 422
+    assert "1 ride is unassigned again." in text_of(answer)
+    assert "1 ride was not changed" in text_of(answer)
+    assert _driver_ids(undone, changed) == [None, other.pk]
+    again = desk.post(UNDO, {"back": BOARD}, follow=True)
+    assert told(again) == ["There is nothing to undo."]
+
+
+def test_batch_of_nobody_leads_to_the_board(desk: Client) -> None:
+    assert desk.get(BATCH)["Location"] == BOARD
+
+
+def test_life_sustaining_rides_are_marked(desk: Client) -> None:
+    _rides(1, priority="life_sustaining")
+    _rides(1)
+    assert text_of(desk.get(PREVIEW)).count("Life-sustaining") == 1
+    able()
+
+    assert text_of(desk.get(PREVIEW)).count("Life-sustaining") == 1
 
 
 def test_one_is_accepted_and_the_others_are_shown_again(desk: Client) -> None:
@@ -112,7 +185,7 @@ def test_b14_what_has_changed_meanwhile_is_left_out_and_named(desk: Client) -> N
     said = text_of(answer)
     assert "2 rides were not changed" in said
     assert said.count("The record has changed since it was read.") == 2
-    assert "1 ride is changed." in said
+    assert "1 ride is assigned." in said
     assert _driver_ids(taken, moved)[0] == other.pk
     assert _driver_ids(moved) == [None]
     assert _driver_ids(stays) != [None]
@@ -199,7 +272,8 @@ def test_what_was_never_suggested_is_not_accepted(desk: Client, sent: list[str])
 def test_suggestions_are_for_those_who_assign() -> None:
     for role in (UserRole.PLANNER, UserRole.ADMIN, UserRole.AUDITOR):
         assert visitor(role).get(PREVIEW).status_code == 403
-        assert visitor(role).post(ACCEPT).status_code == 403
+        for url in (ACCEPT, UNDO, BATCH):
+            assert visitor(role).post(url).status_code == 403
 
 
 @pytest.mark.parametrize("count", [1, 4])
