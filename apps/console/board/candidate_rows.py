@@ -51,9 +51,10 @@ class CandidateRows:
 
 def candidate_rows(ranked: Sequence[Candidate], *, chosen: str, by: Principal, zone: ZoneInfo) -> CandidateRows:
     """Split ranked drivers into the best and the others.  One query, none without conflicting or delayed rides."""
-    violations = [violation for candidate in ranked for violation in candidate.violations]
-    delayed = [delay.ride_id for candidate in ranked for delay in candidate.delays if delay.ride_id is not None]
-    names = ride_names([*(violation.subject_id for violation in violations), *delayed], by=by, zone=zone)
+    named = {violation.subject_id for candidate in ranked for violation in candidate.violations}
+    broken = (delay for candidate in ranked for delay in candidate.delays if delay.breaks_promise)
+    named |= {delay.ride_id for delay in broken if delay.ride_id is not None}
+    names = ride_names(named, by=by, zone=zone)
     rows = [
         CandidateRow(
             candidate=candidate,
@@ -78,10 +79,10 @@ def ride_names(ride_ids: Iterable[UUID], *, by: Principal, zone: ZoneInfo) -> di
     if not ids:
         return {}
     rides = Ride.objects.visible_to(by).filter(pk__in=ids).select_related("rider")
+    template = _("the %(time)s ride of %(rider)s")
     return {
-        ride.pk: _("the %(time)s ride of %(rider)s")
-        % {"time": clock(ride.pickup_at.astimezone(zone)), "rider": rider_name(ride.rider, by)}
-        for ride in rides
+        ride.pk: template % {"time": clock(ride.pickup_at.astimezone(zone)), "rider": rider_name(ride.rider, by)}
+        for ride in rides.only("pickup_at", "rider__first_name", "rider__last_name")
     }
 
 
