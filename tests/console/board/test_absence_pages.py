@@ -147,7 +147,7 @@ def test_reassigning_all_places_rides_and_ends_the_undo(desk: Client) -> None:
         follow=True,
     )
 
-    assert told(after) == ["2 rides are changed."]
+    assert told(after) == ["2 rides are assigned."]
     assert "2 rides are placed or have ended" in text_of(after)
     assert "Bring back without the rides" in text_of(after)
     assert set(Ride.objects.values_list("driver", flat=True)) == {substitute.pk}
