@@ -1,4 +1,4 @@
-"""Measurements of the dispatch board in Chromium: load time, size, and delay of others' changes.
+"""Measurements of the dispatch board: load time, size, candidates and suggestions, and delay of others' changes.
 
 A day of 1,500 rides and 80 drivers, nearly all of them still to come: as many bars as a day can have.
 """
@@ -24,8 +24,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from apps.dispatch.rules.axis import Axis
 from apps.dispatch.services import planning
 from apps.dispatch.services.planning import Chosen
+from apps.fleet.models import Activation, Driver
 from apps.rides.models import Ride
 from lib.access import system
+from tests import factories
 from tests.bench import ROOT
 from tests.bench.live import cookie, open_all
 from tests.bench.servers import free_port, on_other_core, on_server_core, wait_until_answering
@@ -39,6 +41,9 @@ STREAMS: Final = 200
 CHANGES: Final = 20
 SLOWED: Final = 4
 SHEET: Final = 40  # rides of a driver's day
+CANDIDATES: Final = 40  # rides whose candidates are requested
+FLEET: Final = 38  # drivers of the suggestions
+OK: Final = 200
 # Largest contentful paint, and the time of tasks beyond 50 ms, as the browser measures them.
 _WATCH: Final = """
 window.__lcp = 0; window.__blocked = 0;
@@ -54,6 +59,7 @@ def standing() -> list[Figure]:
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs an event loop in this thread
     day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1))
     signed_in = cookie()
+    answered = _answers(day, signed_in)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         variables = {**os.environ, "STATIC_MANIFEST": "true", "VAR_DIR": folder}
         collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
@@ -70,6 +76,7 @@ def standing() -> list[Figure]:
     connections.close_all()
     return [
         Figure("board_lcp", _median(plain, "lcp"), _spread(plain, "lcp")),
+        Figure("board_ttfb", _median(plain, "ttfb"), _spread(plain, "ttfb")),
         Figure("board_lcp_slowed", _median(slow, "lcp"), _spread(slow, "lcp")),
         Figure("board_blocked", _median(plain, "blocked"), _spread(plain, "blocked")),
         Figure(
@@ -79,7 +86,63 @@ def standing() -> list[Figure]:
         ),
         opened,
         shown,
+        *answered,
     ]
+
+
+def _answers(day: SeededDay, signed_in: str) -> list[Figure]:
+    """Request candidates, and suggestions for a smaller fleet, in this process; all drivers have their credentials."""
+    for driver in Driver.objects.select_related("default_vehicle"):
+        if driver.default_vehicle is not None:
+            factories.file_credentials(driver, driver.default_vehicle)
+    client = Client()
+    name, _, value = signed_in.partition("=")
+    client.cookies[name] = value
+    board = "/console/board/"
+    ranked = _Times()
+    for ride in [day.waiting[0], *day.waiting[:CANDIDATES]]:  # the first request loads code, and does not count
+        ranked.measure(client, f"{board}rides/{ride.pk}/assign/", headers={"HX-Request": "true"})
+    fleet = [driver.pk for driver in day.drivers[:FLEET]]
+    others = Driver.objects.exclude(pk__in=fleet)
+    others.update(activation=Activation.INACTIVE)
+    suggested = _Times()
+    for _round in range(LOADS + 1):
+        answer = suggested.measure(client, f"{board}suggestions/?day={day.date}")
+    others.update(activation=Activation.ACTIVE)
+    rides = answer.content.count(b'<th scope="row"')
+    return [
+        Figure("candidates_p95", ranked.p95, f"{ranked.summary}; the assign dialog, {len(day.drivers)} drivers"),
+        Figure("suggestions", suggested.median, f"{suggested.summary}; {FLEET} drivers, {rides} rides"),
+    ]
+
+
+class _Times:
+    """Wall and processor time of requests in milliseconds, without the first."""
+
+    def __init__(self) -> None:
+        self._wall: list[float] = []
+        self._cpu: list[float] = []
+
+    def measure(self, client: Client, url: str, **options: Any) -> Any:
+        began, used = time.perf_counter(), time.process_time()
+        answer = client.get(url, **options)
+        self._cpu.append((time.process_time() - used) * 1000)
+        self._wall.append((time.perf_counter() - began) * 1000)
+        assert answer.status_code == OK, answer.status_code
+        return answer
+
+    @property
+    def p95(self) -> float:
+        ordered = sorted(self._wall[1:])
+        return ordered[int(len(ordered) * 0.95) - 1]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self._wall[1:])
+
+    @property
+    def summary(self) -> str:
+        return f"median {self.median:.0f} ms, of these {statistics.median(self._cpu[1:]):.0f} ms CPU of Python"
 
 
 def sheet() -> list[Figure]:
@@ -122,6 +185,8 @@ def _load(browser: Browser, url: str, signed_in: str, day: SeededDay, *, slowed:
         page.goto(f"{url}/console/board/?day={day.date}", wait_until="load")
         page.wait_for_timeout(1500 * slowed)
         found = {name: float(page.evaluate(f"() => window.__{name}")) for name in ("lcp", "blocked")}
+        answered = "() => performance.getEntriesByType('navigation')[0].responseStart"
+        found["ttfb"] = float(page.evaluate(answered))
     return found | weight
 
 
