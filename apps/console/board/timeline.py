@@ -33,7 +33,7 @@ from apps.rides.labels import driver_name
 from apps.rides.rules.disclosure import Disclosure, disclosure_of
 from apps.rides.rules.facts import Span
 from lib.access import Principal
-from lib.clocks import clock
+from lib.clocks import exact_clock
 
 STEP: Final = 5  # minutes between two positions of minutes.css
 LAST: Final = 1500  # minutes: a day of 25 hours, when daylight saving time ends
@@ -80,7 +80,7 @@ class Reader:
         return reverse("board_run", args=[UUID(int=0)]).removesuffix(f"{UUID(int=0)}/").removeprefix(reverse("board"))
 
     def clock(self, at: dt.datetime) -> str:
-        return clock(at.astimezone(self.zone))
+        return exact_clock(at.astimezone(self.zone))
 
 
 def render_driver_row(driver_row: DriverRow, axis: Axis, reader: Reader) -> SafeString:
@@ -90,11 +90,7 @@ def render_driver_row(driver_row: DriverRow, axis: Axis, reader: Reader) -> Safe
     track = [
         *(_stretch("off", span, axis) for span in _off(driver_row.duty, axis)),
         *(_stretch("leave", span, axis) for span in driver_row.leave),
-        *(_stretch("past", ended.span, axis) for ended in driver_row.ended),
-        *(
-            _stretch("way tight" if way.tight else "way", way.span, axis)
-            for way in row_layout.segments(driver_row.rides)
-        ),
+        _lines(driver_row, axis),
         *(_bar(board_ride, row, axis, reader) for board_ride, row in zip(driver_row.rides, placed, strict=True)),
     ]
     height = max(placed, default=0) + 1
@@ -123,8 +119,27 @@ def _stretch(kind: str, span: Span, axis: Axis) -> str:
     return f'<i class="{kind} {classes(span.starts_at, span.ends_at, axis)}"></i>'
 
 
-def _way(segment: row_layout.Segment, axis: Axis) -> str:
-    return _stretch("way tight" if segment.tight else "way", segment.span, axis)
+def _lines(driver_row: DriverRow, axis: Axis) -> str:
+    """Return the ended rides and the drives between rides as paths of one drawing, a unit a minute wide.
+
+    As an element each, they were a tenth of the page.
+    """
+    segments = row_layout.segments(driver_row.rides)
+    spans_of = {
+        "past": [ended.span for ended in driver_row.ended],
+        "way": [segment.span for segment in segments if not segment.tight],
+        "tight": [segment.span for segment in segments if segment.tight],
+    }
+    paths = "".join(f'<path class="{kind}" d="{_path(spans, axis)}"/>' for kind, spans in spans_of.items() if spans)
+    if not paths:
+        return ""
+    size = f'viewBox="0 0 {axis.minutes} 20" preserveAspectRatio="none"'
+    return f'<svg class="lines s0 w{axis.minutes}" {size} aria-hidden="true">{paths}</svg>'
+
+
+def _path(spans: Iterable[Span], axis: Axis) -> str:
+    starts = ((axis.minute_of(span.starts_at), span) for span in spans)
+    return "".join(f"M{start} 0h{max(axis.minute_of(span.ends_at) - start, 1)}" for start, span in starts)
 
 
 def _off(duty: Sequence[Span], axis: Axis) -> Iterable[Span]:

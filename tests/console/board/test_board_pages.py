@@ -280,7 +280,7 @@ def test_rows_draw_off_duty_leave_travel_and_delay(desk: Client) -> None:
     assert re.findall(r'<i class="(off|leave) (s\d+ w\d+)"', row) == [
         ("off", "s0 w240"), ("off", "s360 w60"), ("leave", "s780 w60"),
     ]  # fmt: skip
-    assert '<i class="way s' in row
+    assert '<path class="way" d="M' in row
     assert "<b>+15 Canarywell" in row
     assert "predicted 15 minutes late" in row
     assert 'data-late="0" data-risk="1"' in row
