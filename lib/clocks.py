@@ -47,4 +47,10 @@ def clock(at: datetime | time, *, seconds: bool = False) -> str:
     return f"{at.hour % 12 or 12}:{rest}\N{NO-BREAK SPACE}{half}"
 
 
+def exact_clock(at: datetime) -> str:
+    """Format a local time like `clock`, with its zone in the hour that comes twice when clocks go back: 01:30 CST."""
+    offset, other = at.utcoffset(), at.replace(fold=1 - at.fold).utcoffset()
+    return clock(at) if offset == other else f"{clock(at)}\N{NO-BREAK SPACE}{at:%Z}"
+
+
 clock_text = lazy(clock, str)  # formatted when it is read, as its reader prefers

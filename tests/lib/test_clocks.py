@@ -2,10 +2,11 @@
 
 import datetime as dt
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from lib.clocks import clock, twelve_hours
+from lib.clocks import clock, exact_clock, twelve_hours
 from lib.local_time import local_time
 from tests.factories import NOW
 
@@ -54,3 +55,16 @@ def test_local_time_keeps_its_zone_and_the_instant_for_machines() -> None:
 
     text = "2026-11-20 9:00\N{NO-BREAK SPACE}AM CST"
     assert written == f'<time datetime="2026-11-20T15:00:00Z">{text}</time>'
+
+
+def test_hour_that_comes_twice_names_its_zone() -> None:
+    """Clocks go back at 07:00 UTC on Sunday 1 November 2026."""
+    zone = ZoneInfo("America/Chicago")
+    hours = [dt.datetime(2026, 11, 1, hour, 30, tzinfo=dt.UTC).astimezone(zone) for hour in (5, 6, 7, 8)]
+
+    assert [exact_clock(at) for at in hours] == [
+        "00:30",
+        "01:30\N{NO-BREAK SPACE}CDT",
+        "01:30\N{NO-BREAK SPACE}CST",
+        "02:30",
+    ]

@@ -57,7 +57,7 @@ from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
 from apps.rides.services.status_report import ManualMilestone
 from lib.access import Principal
-from lib.clocks import clock
+from lib.clocks import exact_clock
 from lib.console_forms import add_errors
 from lib.errors import DomainError, StaleVersion
 from lib.scopes import Scope
@@ -327,7 +327,7 @@ def _ride_context(ride: Ride, request: HttpRequest) -> dict[str, Any]:
         "service": labels.service(ride),
         "route": labels.route_label(ride, disclosure_of(by)),
         "state_label": labels.STATES[labels.state_of(ride)] if open_ else capfirst(ride.get_status_display()),
-        "clock": clock(slot_of(ride, at=timezone.now()).span.starts_at.astimezone(zone_of(request))),
+        "clock": exact_clock(slot_of(ride, at=timezone.now()).span.starts_at.astimezone(zone_of(request))),
         "fragment": _is_fragment(request),
     }
 

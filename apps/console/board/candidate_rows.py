@@ -16,7 +16,7 @@ from apps.rides.models import Ride
 from apps.rides.queries.candidates import Candidate
 from apps.rides.rules.eligibility import Violation, ViolationCode
 from lib.access import Principal
-from lib.clocks import clock
+from lib.clocks import exact_clock
 from lib.messages import Message, Template
 
 BEST: Final = 8  # candidates with all figures; more than a dispatcher compares
@@ -81,7 +81,7 @@ def ride_names(ride_ids: Iterable[UUID], *, by: Principal, zone: ZoneInfo) -> di
     rides = Ride.objects.visible_to(by).filter(pk__in=ids).select_related("rider")
     template = _("the %(time)s ride of %(rider)s")
     return {
-        ride.pk: template % {"time": clock(ride.pickup_at.astimezone(zone)), "rider": rider_name(ride.rider, by)}
+        ride.pk: template % {"time": exact_clock(ride.pickup_at.astimezone(zone)), "rider": rider_name(ride.rider, by)}
         for ride in rides.only("pickup_at", "rider__first_name", "rider__last_name")
     }
 

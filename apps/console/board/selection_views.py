@@ -21,7 +21,7 @@ from apps.dispatch.services import planning
 from apps.dispatch.services.planning import SelectionResult
 from apps.riders.labels import rider_name
 from apps.rides.models import Ride
-from lib.clocks import clock
+from lib.clocks import exact_clock
 from lib.scopes import Scope
 
 
@@ -73,7 +73,7 @@ def refused_rows(request: HttpRequest, refused: Sequence[tuple[UUID, str, Sequen
         {
             "ride": ride,
             "name": rider_name(ride.rider, by) if ride else _("A ride that you cannot open"),
-            "clock": clock(ride.pickup_at.astimezone(zone_of(request))) if ride else "",
+            "clock": exact_clock(ride.pickup_at.astimezone(zone_of(request))) if ride else "",
             "message": text,
             "reasons": [reason for reason in reasons if reason != text],
         }
