@@ -190,6 +190,8 @@ class DriverAgent:
         ready = arrived if ride.will_call else max(arrived, due - EARLY_BOARDING)
         loading = loading_minutes(ride) * MINUTE * behavior.boarding + behavior.boarding_delay
         boards_at = max(ready, self.since) + int(loading * self.pace)
+        if not ride.will_call and not behavior.leaves_early:
+            boards_at = max(boards_at, due)
         return self._step(ride, max(boards_at, arrived + 20), now, partial(self._report_boarding, ride))
 
     def _drop_off(self, ride: Ride, now: int) -> Step:

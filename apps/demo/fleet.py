@@ -70,7 +70,10 @@ class DemoDriver:
 
 @dataclass(slots=True)
 class DemoDuty:
-    """A driver, a vehicle and a part of a day; `free_at` and `at` advance as rides are assigned."""
+    """A driver, a vehicle and a part of a day; `free_at`, `planned_free_at` and `at` advance as rides are assigned.
+
+    `free_at` is when the driver has really finished, `planned_free_at` is when planners expect it.
+    """
 
     id: str
     driver: DemoDriver
@@ -79,6 +82,7 @@ class DemoDuty:
     ends: int
     at: Spot
     free_at: int
+    planned_free_at: int
     attendant: DemoDriver | None = None
     rides: int = 0
 
@@ -301,6 +305,7 @@ def _duties(seed: int, day: dt.date, fleet: Fleet) -> list[DemoDuty]:
             ends=ends,
             at=fleet.providers[driver.provider].base,
             free_at=starts + 5 * MINUTE,
+            planned_free_at=starts + 5 * MINUTE,
         )
         if driver.van.type == "stretcher_van":
             free_attendants = [attendant for attendant in attendants if attendant.provider == driver.provider]

@@ -1,13 +1,15 @@
 """Assignment of runs to drivers, and their simulated course: a greedy plan, then a day with real traffic.
 
 Runs are assigned in the order of their start.  Each goes to the suitable driver on duty with the least lateness and
-empty driving; the driver is busy until the run ends, so that no driver is in two places.
+empty driving, by usual driving times and the riders' own minutes.  Then it takes as long as it takes: the driver is
+busy until the run really ends, so that no driver is in two places and a delay is felt by the next riders.
 """
 
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
+from apps.demo.behavior import LEAVES_EARLY, STOP_SPREAD, TRAFFIC_SPREAD, around_one
 from apps.demo.demand import sum_of
 from apps.demo.dice import DAY, MINUTE, Dice, local
 from apps.demo.fleet import DemoDuty, Fleet
@@ -19,6 +21,7 @@ from apps.riders.rules.accommodation import IN_WHEELCHAIR_SPACE, ON_STRETCHER, S
 TOLERATED: Final = (5 * MINUTE, 35 * MINUTE)
 TOLERATED_WILL_CALL: Final = (25 * MINUTE, 50 * MINUTE)
 SLACK: Final = 9 * MINUTE  # that planners leave between two runs, for traffic and riders who take longer
+REASSIGNED_FROM: Final = 20 * MINUTE  # of a driver's lateness, dispatchers give the run to another one
 WITHOUT_VEHICLE: Final = frozenset({"unf_given_back", "unf_no_driver", "cancel_advance", "cancel_same_day"})
 
 
@@ -45,9 +48,10 @@ def _drive_run(plan: RoutePlan, run: Run) -> None:
     run = Run(riding, run.gather)
     for duty in _best(plan, run):
         free_at, at = duty.free_at, duty.at
+        planned_free_at = _planned_start(run, duty) + _length(run, run.starts)
         _simulate(plan.seed, run, duty)
         if all(duty.free_at <= start or run.legs[0].departed >= end for start, end in plan.reserved.get(duty.id, ())):
-            duty.rides += len(run.legs)
+            duty.rides, duty.planned_free_at = duty.rides + len(run.legs), planned_free_at
             for leg in run.legs:
                 leg.duty = duty
                 _note_failure(leg)
@@ -130,15 +134,22 @@ def _best(plan: RoutePlan, run: Run) -> list[DemoDuty]:
             continue
         if not all(able(plan, leg, duty) for leg in run.legs) or not _holds(duty, spaces):
             continue
-        arrives_at = duty.free_at + SLACK + drive_seconds(duty.at, first.origin.spot, due)
-        late = max(0, arrives_at - due)
-        if late > limits[1] or max(arrives_at, due) + length > duty.ends:
+        starts = _planned_start(run, duty)
+        late, really_late = starts - due, duty.free_at + drive_seconds(duty.at, first.origin.spot, due) - due
+        if max(late, really_late) > limits[1] or starts + length > duty.ends:
             continue
         crew = duty.attendant is not None and not any(leg.person.crew_of_two for leg in run.legs)
         waste = 1500 if crew else 240 if duty.van.lift_lb and not spaces.wheelchair else 0
-        cost = late * 8 + (arrives_at - duty.free_at) + waste + duty.rides * 20
-        ranked.append((late > limits[0], cost, duty.id, duty))
+        cost = late * 8 + drive_seconds(duty.at, first.origin.spot, due) + waste + duty.rides * 20
+        ranked.append((late > limits[0] or really_late > REASSIGNED_FROM, cost, duty.id, duty))
     return [duty for _, _, _, duty in sorted(ranked)[:12]]
+
+
+def _planned_start(run: Run, duty: DemoDuty) -> int:
+    """Return when planners expect the driver at the first pickup.  Will-call runs are assigned as the day goes."""
+    first = run.legs[0]
+    free_at = duty.free_at if first.will_call else duty.planned_free_at
+    return max(run.starts, free_at + SLACK + drive_seconds(duty.at, first.origin.spot, run.starts))
 
 
 def _holds(duty: DemoDuty, spaces: Spaces) -> bool:
@@ -165,7 +176,7 @@ def _stops(run: Run) -> list[Spot]:
 def _simulate(seed: int, run: Run, duty: DemoDuty) -> None:
     """Simulate the run with real traffic; sets the instants of its legs and frees the duty."""
     dice = Dice(seed, "road", run.legs[0].key)
-    traffic = max(0.82, dice.gauss(1.0, 0.12)) * (dice.uniform(1.5, 2.6) if dice.hit(0.035) else 1.0)
+    traffic = around_one(dice, TRAFFIC_SPREAD)
     clock, at = duty.free_at, duty.at
     aboard: list[DemoLeg] = []
     for number, leg in enumerate(run.legs):
@@ -178,7 +189,7 @@ def _simulate(seed: int, run: Run, duty: DemoDuty) -> None:
         clock += int(drive_time * traffic)
         at = leg.destination.spot
         leg.reached = clock
-        clock += max(60, int(leg.person.needs["unloadMinutes"] * MINUTE * dice.uniform(0.35, 0.85)))
+        clock += max(60, int(leg.person.needs["unloadMinutes"] * MINUTE * around_one(dice, STOP_SPREAD)))
         leg.dropped = clock
         leg.miles = miles_between(leg.origin.spot, leg.destination.spot) * (1.0 if len(aboard) == 1 else 1.15)
     duty.free_at, duty.at = clock + dice.randrange(40, 150), at
@@ -220,7 +231,9 @@ def _pick_up(
     loading = leg.person.needs["loadMinutes"] * MINUTE
     delay = dice.randrange(5, 22) * MINUTE if dice.hit(0.05) else 0
     ready = leg.arrived if leg.will_call else max(leg.arrived, leg.pickup_at - 8 * MINUTE, clock)
-    leg.boarded = ready + int(loading * dice.uniform(0.4, 0.9)) + delay
+    leg.boarded = ready + int(loading * around_one(dice, STOP_SPREAD)) + delay
+    if not leg.will_call and not dice.hit(LEAVES_EARLY):
+        leg.boarded = max(leg.boarded, leg.pickup_at)
     if leg.fate == "unf_aborted":
         leg.left_without_rider = leg.boarded + dice.randrange(4, 12) * MINUTE
         return leg.left_without_rider, leg.origin.spot
