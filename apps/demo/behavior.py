@@ -30,9 +30,9 @@ class RideBehavior:
     """How one ride goes.  Lengths are in seconds; `traffic` is the factor between real and usual driving times.
 
     `early`: how long before the pickup time the driver plans to arrive; `leaves_early`: whether the rider then goes at
-    once, not at the pickup time.  `boarding` and `unloading` are multiples of the rider's own minutes.  `lag` is the time until a report arrives: a few seconds, or minutes without signal.
-    `ready_delay`: when the rider of a will-call ride is ready, against the estimate.  `answer` is how long a dispatcher
-    takes to act on the ride.
+    once, not at the pickup time.  `boarding` and `unloading` are multiples of the rider's own minutes.  `lag` is the
+    time until a report arrives: a few seconds, or minutes without signal.  `ready_delay`: when the rider of a will-call
+    ride is ready, against the estimate.  `answer` is how long a dispatcher takes to act on the ride.
     """
 
     outcome: str

@@ -259,46 +259,82 @@ def discharge_leg(
 ) -> DemoLeg:
     """Generate the ride home, or to the nursing home, from a nearby hospital, with the discharge planner's details."""
     hospital = _choose(dice, person, places.of_kind("hospital"))
-    unit, room = dice.choice(("4 West", "5 East", "6 North", "7 South", "Observation")), str(dice.randrange(401, 760))
+    unit, room = room_of(dice)
     origin = _at(hospital, unit=unit, room=room)
     leg = _leg(dice, demand, person, "hospital_discharge", "one_way", origin, _home(person), hospital, key)
     leg.pickup_at = pickup_at
     leg.will_call = dice.hit(0.4)
     leg.ready_at = pickup_at + max(-20, int(dice.gauss(14, 25))) * MINUTE if leg.will_call else 0
-    leg.discharge = _discharge_details(dice, leg, hospital, unit, room)
+    needs, home = person.needs, person.lives_at
+    leg.discharge = discharge_details(
+        dice,
+        DischargeFacts(
+            ready_at=pickup_at,
+            unit=unit,
+            room=room,
+            entrance_id=hospital.entrances[-1][0],
+            desk_phone=hospital.phone,
+            receiving_phone=home.phone if home else None,
+            steps=needs["stairs"]["home"],
+            second_person=needs["stairs"]["secondPerson"],
+            oxygen=needs["oxygen"]["uses"],
+        ),
+    )
     return leg
 
 
-def _discharge_details(dice: Dice, leg: DemoLeg, hospital: DemoPlace, unit: str, room: str) -> dict[str, Any]:
+def room_of(dice: Dice) -> tuple[str, str]:
+    """Draw a unit of a hospital and a room on its floor; observation beds are on the third."""
+    unit = dice.choice(("4 West", "5 East", "6 North", "7 South", "Observation"))
+    floor = unit[0] if unit[0].isdigit() else "3"
+    return unit, f"{floor}{dice.randrange(1, 60):02}"
+
+
+@dataclass(frozen=True, slots=True)
+class DischargeFacts:
+    """What the details of a discharge say: who leaves, from which room, to which place (None: to a home)."""
+
+    ready_at: int
+    unit: str
+    room: str
+    entrance_id: str
+    desk_phone: str
+    receiving_phone: str | None
+    steps: int
+    second_person: bool
+    oxygen: bool
+
+
+def discharge_details(dice: Dice, facts: DischargeFacts) -> dict[str, Any]:
     """Return all keys of a discharge; the phone of the unit comes from the range for fiction."""
-    home = leg.person.lives_at
-    receiving = home and {"name": "Admissions desk", "phone": home.phone, "acceptBy": iso(leg.pickup_at + 5 * HOUR)}
+    ready_at, in_care = facts.ready_at, facts.receiving_phone is not None
+    receiving = {"name": "Admissions desk", "phone": facts.receiving_phone, "acceptBy": iso(ready_at + 5 * HOUR)}
     return {
         "encounterId": f"ENC{dice.randrange(10**7, 10**8)}",
-        "unit": unit,
-        "room": room,
+        "unit": facts.unit,
+        "room": facts.room,
         "bed": dice.choice("AB"),
-        "floor": room[0],
+        "floor": facts.room[0],
         "unitPhone": phone(dice.randrange(100)),
-        "planner": {"name": "Care coordination", "phone": hospital.phone, "email": "planner@demo.example"},
+        "planner": {"name": "Care coordination", "phone": facts.desk_phone, "email": "planner@demo.example"},
         "chargeNursePhone": phone(dice.randrange(100)),
-        "dischargeOrderAt": iso(leg.pickup_at - dice.randrange(70, 160) * MINUTE),
-        "expectedReadyAt": iso(leg.pickup_at),
-        "pickupEntranceId": hospital.entrances[-1][0],
+        "dischargeOrderAt": iso(ready_at - dice.randrange(70, 160) * MINUTE),
+        "expectedReadyAt": iso(ready_at),
+        "pickupEntranceId": facts.entrance_id,
         "meetAt": dice.choice(("bedside", "unit_desk", "discharge_lounge", "lobby")),
-        "destinationKind": "snf" if home else "home",
-        "receiving": receiving or None,
+        "destinationKind": "snf" if in_care else "home",
+        "receiving": receiving if in_care else None,
         "homeAccess": {
             "someoneHome": dice.hit(0.7),
-            "steps": leg.person.needs["stairs"]["home"],
-            "secondPerson": leg.person.needs["stairs"]["secondPerson"],
+            "steps": facts.steps,
+            "secondPerson": facts.second_person,
         },
         "checklist": {
             "orderSigned": True,
             "medsInHand": dice.choice((True, True, None)),
             "belongings": True,
-            "oxygenDelivered": True if leg.person.needs["oxygen"]["uses"] else None,
-            "receivingConfirmed": True if home else None,
+            "oxygenDelivered": True if facts.oxygen else None,
+            "receivingConfirmed": True if in_care else None,
             "pcsOnFile": None,
             "paperwork": dice.choice((True, True, False)),
         },

@@ -15,7 +15,7 @@ from uuid import UUID
 from apps.demo.behavior import RideBehavior
 from apps.demo.dice import HOUR, MINUTE, Dice
 from apps.demo.drivers import Step, moment_of, second_of
-from apps.fleet.models import Driver, Shift
+from apps.fleet.models import Driver, Shift, VehicleStatus
 from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.queries.candidates import candidates
 from apps.rides.queries.driver_timelines import drivers_now
@@ -32,7 +32,11 @@ from lib.access import Principal
 _S: Final = RideStatus
 DRIVERS_TRIED: Final = 3
 GIVEN_UP_AFTER: Final = 50 * MINUTE  # past the promised time without a driver
-AGAIN_AFTER: Final = 8 * MINUTE  # looks for a driver again
+# Rides are assigned days ahead, those to dialysis earlier; as `PLANNED_DAYS_AHEAD` of apps/demo/plot.py.
+ASSIGNED_AHEAD: Final = {False: 60 * HOUR, True: 84 * HOUR}
+SOON: Final = 20 * HOUR  # from then on a ride without a driver is worked on
+TAKEN_BACK_BEFORE: Final = HOUR  # from a driver whose vehicle is out of service
+AGAIN_AFTER: Final = {False: 2 * HOUR, True: 8 * MINUTE}  # until dispatchers look for a driver again; True: soon
 # Exceptions that a dispatcher closes after a while; the others end by themselves.
 _CLOSED_BY_HAND: Final = frozenset(
     {
@@ -85,13 +89,22 @@ class RideDesk:
         if ride.will_call and ride.ready_at is None:
             return self._step(self._ready_at(), now, self._release) if self.is_brought else None
         if ride.status == _S.ASSIGNED:
+            if not self._has_vehicle():
+                return self._step(second_of(ride.pickup_at) - TAKEN_BACK_BEFORE, now, self._take_back)
             return self._step(now, now, self._take_back) if self.is_refused else None
         begun = second_of(ride.status_changed_at if ride.ready_at is None else ride.ready_at)
         due = begun + min(behavior.answer, 6 * MINUTE if ride.will_call else behavior.answer)
-        due = max(due, second_of(ride.pickup_at) - 20 * HOUR)
+        pickup_at = second_of(ride.pickup_at)
+        due = max(due, pickup_at - ASSIGNED_AHEAD[ride.service_type == "dialysis"])
+        if now >= pickup_at - SOON:
+            due = max(due, pickup_at - SOON)
         # Looks again at fixed times, so that it makes no difference how often the simulator runs.
-        tries = max(0, math.ceil((now - due) / AGAIN_AFTER))
-        return self._step(due + tries * AGAIN_AFTER, now, self._assign)
+        again = AGAIN_AFTER[now >= pickup_at - SOON]
+        tries = max(0, math.ceil((now - due) / again))
+        return self._step(due + tries * again, now, self._assign)
+
+    def _has_vehicle(self) -> bool:
+        return self.ride.vehicle is None or self.ride.vehicle.status == VehicleStatus.IN_SERVICE
 
     def _ready_at(self) -> int:
         due = second_of(self.ride.pickup_at) + int(self.behavior.ready_delay * self.pace)
@@ -214,12 +227,15 @@ class Dispatch:
             if row.vehicle_id is not None and not row.violations and row.driver_id in self.shifts
         }
         slot = slot_of(ride, at=at)
+        with_second = _needs_second_person(ride)
+        if slot.span.starts_at > at + dt.timedelta(seconds=SOON):
+            # The plan of later days: candidates are sorted by it already.
+            return [(id_, vehicle_id, self._crew(id_) if with_second else []) for id_, vehicle_id in vehicles.items()]
         drivers = [self.drivers[driver_id] for driver_id in vehicles]
         duty = {id_: [Span(shift.starts_at, shift.ends_at) for shift in self.shifts[id_]] for id_ in vehicles}
         until = max(at, slot.span.starts_at) + dt.timedelta(hours=3)
         present = drivers_now(drivers, duty, {}, at=at, until=until)
         ranked = sorted(present, key=lambda driver_id: self._cost(slot, present[driver_id], str(driver_id), at))
-        with_second = _needs_second_person(ride)
         return [(id_, vehicles[id_], self._crew(id_) if with_second else []) for id_ in ranked]
 
     def _cost(self, slot: RideSlot, driver: DriverNow, driver_id: str, at: dt.datetime) -> tuple[int, float, str]:
@@ -236,8 +252,8 @@ class Dispatch:
 def read_dispatch(by: Principal, start: dt.datetime, end: dt.datetime) -> Dispatch:
     """Read the shifts and drivers of a period.  Two queries."""
     shifts: dict[UUID, list[Shift]] = {}
-    day = dt.timedelta(hours=24)
-    rows = Shift.objects.filter(status=Shift.Status.PLANNED, starts_at__lt=end + day, ends_at__gt=start)
+    until = end + dt.timedelta(seconds=max(ASSIGNED_AHEAD.values())) + dt.timedelta(hours=8)
+    rows = Shift.objects.filter(status=Shift.Status.PLANNED, starts_at__lt=until, ends_at__gt=start)
     for shift in rows.order_by("starts_at"):
         shifts.setdefault(shift.driver_id, []).append(shift)
     drivers = {driver.pk: driver for driver in Driver.objects.filter(activation="active").select_related("home_base")}

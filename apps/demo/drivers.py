@@ -16,7 +16,7 @@ from uuid import UUID
 from apps.demo.behavior import RideBehavior, late_start_of
 from apps.demo.dice import HOUR, MINUTE, Dice, local
 from apps.demo.geography import Spot, drive_seconds, miles_between
-from apps.fleet.models import Driver
+from apps.fleet.models import Driver, VehicleStatus
 from apps.fleet.services.positions import Position
 from apps.organizations.models import Payer
 from apps.rides.models import Milestone, Ride
@@ -59,7 +59,10 @@ class Step:
 
 @dataclass(slots=True)
 class DriverAgent:
-    """A driver on the road.  `place` and `since`: the last stop and when it was left; `shift` in seconds, if any."""
+    """A driver on the road.  `place` and `since`: the last stop and when it was left; `shift` in seconds, if any.
+
+    `is_absent`: reported out; somebody has to take over the rides under way.
+    """
 
     driver: Driver
     seed: int
@@ -69,11 +72,14 @@ class DriverAgent:
     since: int
     shift: tuple[int, int] | None = None
     pace: float = 1.0
+    is_absent: bool = False
     rides: dict[UUID, Ride] = field(default_factory=dict)
     blocked: dict[UUID, int] = field(default_factory=dict)
 
     def next_step(self, now: int) -> Step | None:
         """Return the next report of this driver, none of them before `now`; None: nothing to do."""
+        if self.is_absent or self._is_stranded():
+            return None
         at_pickup = [ride for ride in self.rides.values() if ride.status == _S.ARRIVED]
         if at_pickup:
             return min((self._at_pickup(ride, now) for ride in at_pickup), key=lambda step: step.at)
@@ -109,6 +115,11 @@ class DriverAgent:
             self.rides[ride.pk] = ride
         else:
             self.rides.pop(ride.pk, None)
+
+    def _is_stranded(self) -> bool:
+        """Return whether the vehicle was taken out of service on the way."""
+        underway = [ride for ride in self.rides.values() if ride.status != _S.ASSIGNED]
+        return any(ride.vehicle is not None and ride.vehicle.status != VehicleStatus.IN_SERVICE for ride in underway)
 
     def _following_stop(self) -> tuple[Ride, bool] | None:
         """Return the next stop in the order of the plan, and whether it is a pickup."""

@@ -1,7 +1,7 @@
 """Building blocks of a ride's plot: booking, assignment, outcomes, and the handling of exceptions."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -16,6 +16,9 @@ from apps.rides.services.outcomes import OPENED_BY_REASON
 
 _X, _S = ExceptionType, RideStatus
 LATE_CANCEL_MINUTES: Final = 120
+# Days before the ride on which its driver is assigned: rides to dialysis earlier, because they are missed first
+# (`UNASSIGNED_BEFORE` of apps/rides/rules/exception_rules.py: nothing is at risk by then).
+PLANNED_DAYS_AHEAD: Final = {False: 3, True: 4}
 _FAILURES: Final = {
     "unf_no_driver": "no_driver_available",
     "unf_given_back": "given_back_late",
@@ -87,8 +90,9 @@ class Plot:
         return self.leg.confirmed_at or self.leg.requested_at
 
     def plan_time(self, latest: int) -> int:
-        """Return when a driver is assigned: the afternoon two days before, or soon after a short-notice booking."""
-        planned = wall(self.leg.day, 13 * 60) - 48 * HOUR + self.dice.randrange(4 * 3600)
+        """Return when a driver is assigned: some days before, in the afternoon, or soon after a later booking."""
+        days = PLANNED_DAYS_AHEAD[self.leg.service == "dialysis"]
+        planned = wall(self.leg.day - timedelta(days=days), 13 * 60) + self.dice.randrange(4 * 3600)
         if planned < self.scheduled_at:
             planned = self.scheduled_at + self.dice.randrange(4, 22) * MINUTE
         return max(self.scheduled_at + 30, min(planned, latest))

@@ -24,14 +24,14 @@ from django.db import connection, transaction
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.rules.roles import UserRole
-from apps.demo import accounts, sick_leave
+from apps.demo import accounts, same_day, sick_leave
 from apps.demo.behavior import RideBehavior, behavior_of
-from apps.demo.desk import Dispatch, ExceptionDesk, RideDesk, Staff, exceptions_to_close, read_dispatch
+from apps.demo.desk import ASSIGNED_AHEAD, Dispatch, ExceptionDesk, RideDesk, Staff, exceptions_to_close, read_dispatch
 from apps.demo.dice import MINUTE
 from apps.demo.drivers import DriverAgent, Step, moment_of, second_of, spot_of
 from apps.demo.geography import Spot
 from apps.demo.models import Simulation
-from apps.fleet.models import Shift
+from apps.fleet.models import Leave, Shift
 from apps.fleet.services import positions
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import OPEN, WITH_DRIVER, RideStatus
@@ -136,6 +136,7 @@ def _exclusive() -> Iterator[bool]:
 
 def play_piece(seed: int, start: dt.datetime, end: dt.datetime, *, is_last: bool = True) -> int:
     """Play one piece of time, in order of time; store the positions at its end if it is the last one."""
+    steps = same_day.book(seed, start, end, staff=_staff())
     world = read_world(seed, start, end)
     now, until = second_of(start), second_of(end)
     sick_leave.report(world.dispatch, seed, start, end, by=world.staff.dispatcher)
@@ -150,7 +151,6 @@ def play_piece(seed: int, start: dt.datetime, end: dt.datetime, *, is_last: bool
 
     for actor in actors.values():
         schedule(actor)
-    steps = 0
     while heap:
         due, number = heapq.heappop(heap)
         now = max(now, due)
@@ -196,12 +196,18 @@ def read_world(seed: int, start: dt.datetime, end: dt.datetime) -> World:
     rides = list(
         _rides().filter(status__in=sorted(OPEN), pickup_at__gt=start - _BACK, pickup_at__lte=end + AHEAD).order_by("pk")
     )
-    unassigned = _rides().filter(
-        status__in=[RideStatus.REQUESTED, RideStatus.SCHEDULED],
-        pickup_at__gt=end + AHEAD,
-        pickup_at__lte=end + dt.timedelta(hours=20),
+    unassigned = (
+        _rides()
+        .filter(
+            status__in=[RideStatus.REQUESTED, RideStatus.SCHEDULED],
+            pickup_at__gt=end + AHEAD,
+            pickup_at__lte=end + dt.timedelta(seconds=max(ASSIGNED_AHEAD.values())),
+        )
+        .exclude(will_call=True, ready_at=None)
     )
     stops = _last_stops(start)
+    absences = Leave.objects.exclude(absence="").filter(starts_at__lt=end, ends_at__gt=start)
+    absent = set(absences.values_list("driver_id", flat=True))
     for driver_id, driver in world.dispatch.drivers.items():
         shift = _shift_at(world.dispatch.shifts.get(driver_id, []), end)
         base = driver.home_base
@@ -209,7 +215,8 @@ def read_world(seed: int, start: dt.datetime, end: dt.datetime) -> World:
         if place is None and base is not None and base.lat is not None and base.lng is not None:
             place = Spot("", "", "", float(base.lat), float(base.lng))
         since = max(since, 0 if shift is None else shift[0])
-        world.agents[driver_id] = DriverAgent(driver, seed, staff.drivers, world.behavior, place, since, shift, pace)
+        agent = DriverAgent(driver, seed, staff.drivers, world.behavior, place, since, shift, pace, driver_id in absent)
+        world.agents[driver_id] = agent
     brought = _brought([ride for ride in rides if ride.will_call and ride.ready_at is None])
     for ride in [*rides, *unassigned]:
         if ride.status in WITH_DRIVER and ride.driver_id in world.agents:
@@ -283,7 +290,7 @@ def _store_positions(world: World, end: dt.datetime) -> None:
     on_road = [
         agent
         for agent in world.agents.values()
-        if agent.rides or (agent.shift and agent.shift[0] <= now < agent.shift[1])
+        if not agent.is_absent and (agent.rides or (agent.shift and agent.shift[0] <= now < agent.shift[1]))
     ]
     reported = [position for agent in on_road if (position := agent.position(now)) is not None]
     if reported:
