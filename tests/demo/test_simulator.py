@@ -14,7 +14,9 @@ from apps.demo import simulator
 from apps.demo.loading import DayRange
 from apps.demo.models import Simulation
 from apps.fleet.models import Shift
-from apps.rides.models import Milestone, Ride, RideException
+from apps.rides.models import Assignment, Milestone, Ride, RideException
+from apps.rides.services import assignment, exception_monitor
+from lib.access import system
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.demo.demo_days import loaded
@@ -56,13 +58,30 @@ def test_play_after_hours_off_leaves_a_plausible_day() -> None:
     on_duty = Shift.objects.filter(starts_at__lte=noon, ends_at__gt=noon)
     assert steps > 250
     assert all(statuses[status] for status in UNDER_WAY)
-    assert in_time.count() >= 0.8 * reached.count() > 40
+    assert in_time.count() >= 0.85 * reached.count() > 40
     assert waiting.count() <= 12
     assert on_duty.exclude(driver__last_located_at=noon).count() == 0
     assert not Milestone.objects.filter(occurred_at__gt=noon).exists()
+    assert Assignment.objects.filter(status="superseded", ended_at__gt=MORNING).exists()  # of delayed drivers
     severities = Counter(RideException.objects.unsettled().values_list("severity", flat=True))
     assert severities["critical"] <= 6
     assert severities["warning"] <= 25
+
+
+def test_play_assigns_rides_of_later_days() -> None:
+    with loaded(MORNING, DayRange(past=0, future=3)):
+        exception_monitor.watch(by=system(), at=MORNING)
+        at_risk = RideException.objects.unsettled().filter(type="unassigned_at_risk")
+        later = Ride.objects.filter(status="assigned", pickup_at__gt=MORNING + dt.timedelta(hours=30))
+        ride = later.exclude(service_type="dialysis").order_by("pickup_at", "pk")[0]
+        assert not at_risk.filter(ride__pickup_at__gt=MORNING + dt.timedelta(hours=24)).exists()
+        assignment.unassign(ride_id=ride.pk, reason_code="replanned", by=system(), at=MORNING)
+
+        simulator.play(at=MORNING + dt.timedelta(minutes=25))
+
+        ride.refresh_from_db()
+        assert ride.status == "assigned"
+        assert ride.status_changed_at > MORNING
 
 
 @pytest.mark.untraced
