@@ -39,6 +39,7 @@ TAKEN_BACK_BEFORE: Final = HOUR  # from a driver whose vehicle is out of service
 DELAYS_EVERY: Final = 10 * MINUTE
 DELAYS_WITHIN: Final = HOUR
 WORTH_REASSIGNING: Final = 5  # minutes past the promise
+CHOSEN_FOR: Final = 12 * HOUR  # a driver whom a person has chosen
 NO_RIDE: Final = UUID(int=0)
 AGAIN_AFTER: Final = {False: 2 * HOUR, True: 8 * MINUTE}  # until dispatchers look for a driver again; True: soon
 # Exceptions that a dispatcher closes after a while; the others end by themselves.
@@ -232,7 +233,10 @@ class Dispatch:
     attendants: Mapping[UUID, list[Driver]]  # by provider
 
     def late_rides(self, second: int) -> list[UUID]:
-        """Return the rides of the next hour whose driver is predicted to break the promise."""
+        """Return the rides of the next hour whose driver is predicted to break the promise.
+
+        A driver whom a person has just chosen is left alone.
+        """
         at = moment_of(second)
         until = at + dt.timedelta(seconds=DELAYS_WITHIN)
         timelines = driver_timelines(list(self.drivers), at=at, until=until)
@@ -242,6 +246,10 @@ class Dispatch:
             for ride in timeline.rides
             if ride.late_minutes >= WORTH_REASSIGNING and ride.earliest_pickup_at is not None
         }
+        chosen = Assignment.objects.filter(ride_id__in=late, status=Assignment.Status.ACCEPTED)
+        chosen = chosen.filter(method=Assignment.Method.MANUAL, offered_at__gt=at - dt.timedelta(seconds=CHOSEN_FOR))
+        for ride_id in chosen.values_list("ride_id", flat=True):
+            del late[ride_id]
         return sorted(late, key=lambda ride_id: (-late[ride_id], str(ride_id)))
 
     def assign(self, ride: Ride, second: int) -> bool:

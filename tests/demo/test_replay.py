@@ -48,7 +48,7 @@ def test_pickups_are_predicted_half_an_hour_ahead() -> None:
 
     of_prediction, of_plan = zip(*errors, strict=True)
     print(  # noqa: T201 - figures for docs/benchmarks.md
-        f"\n{len(errors)} pickups: median {median(of_prediction):.1f} against {median(of_plan):.1f} minutes of the plan,"
+        f"\n{len(errors)} pickups: median {median(of_prediction):.1f} against {median(of_plan):.1f} min of the plan,"
         f" mean {mean(of_prediction):.1f} against {mean(of_plan):.1f}"
     )
     assert len(errors) > 30
