@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 COUNTS: Final = (20, 14, 12)
 # Share of requests: a patient who can leave now; one who can leave later today; somebody who was brought by family and
 # needs a ride back.
-KINDS: Final = (("ready_now", 35), ("ready_later", 40), ("return", 25))
+KINDS: Final = {"ready_now": 35, "ready_later": 40, "return": 25}
 # Local hours in which patients become ready: most in the early afternoon (apps/demo/demand.py).
 _READY_HOURS: Final = (9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 14, 15, 15, 15, 16, 16, 17, 18, 19)
 _CLOSED_AFTER: Final = 17  # local hour, of clinics
@@ -54,7 +54,7 @@ def requests_of(seed: int, day: dt.date) -> list[Request]:
 
 
 def _request(dice: Dice, day: dt.date, number: int) -> Request:
-    kind = dice.choices(*zip(*KINDS, strict=True))[0]
+    kind = dice.choices(list(KINDS), list(KINDS.values()))[0]
     hour = dice.choice(_READY_HOURS)
     if kind == "return":
         hour = min(hour, _CLOSED_AFTER - 1)
@@ -120,7 +120,7 @@ def _draft(dice: Dice, request: Request, origin: Facility, profile: Accommodatio
     return RideDraft(
         pickup_at=moment_of(request.pickup_at),
         pickup=pickup,
-        dropoff=rider.home_address,
+        dropoff=rider.home_address or {},
         rider_id=rider.pk,
         facility_id=origin.pk,
         service_type="hospital_discharge" if is_discharge else "appointment",

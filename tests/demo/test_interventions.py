@@ -92,7 +92,8 @@ def decide() -> Decisions:
     absence = driver_absence.report(driver_id=out.driver_id, reason="sick", by=DISPATCHER, at=NOW)
 
     on_board = Ride.objects.filter(status=RideStatus.IN_PROGRESS).exclude(driver_id__in=used).order_by("pk")
-    stranded = next(ride for ride in on_board if ahead(5, 90).filter(vehicle_id=ride.vehicle_id).exists())
+    next_vehicles = set(ahead(5, 90).values_list("vehicle_id", flat=True))
+    stranded = next(ride for ride in on_board if ride.vehicle_id in next_vehicles)
     assert stranded.vehicle_id is not None
     on_vehicle = list(ahead(5, 90).filter(vehicle_id=stranded.vehicle_id).values_list("pk", flat=True))
     fleet_changes.change_vehicle_status(
