@@ -10,6 +10,7 @@ import re
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,6 +20,25 @@ LEAFLET = "leaflet@1.9.4"
 AXE = "axe-core@4.14.1"
 ECHARTS = "echarts@6.1.0"
 ZRENDER = "zrender@6.1.0"  # what ECharts draws with; the version that it asks for
+PROTOMAPS = "protomaps-leaflet@5.1.0"
+PMTILES = "pmtiles@3.2.1"  # the major version that protomaps-leaflet depends on
+SUPERCLUSTER = "supercluster@9.1.0"
+# All packages in the bundle of the map, with their licenses.  Those of Protomaps share one license text.
+IN_MAP = {
+    PROTOMAPS: "BSD-3-Clause",
+    PMTILES: "BSD-3-Clause",
+    "@protomaps/basemaps@5.7.2": "BSD-3-Clause",
+    "@mapbox/point-geometry@1.1.0": "ISC",
+    "@mapbox/vector-tile@2.0.5": "BSD-3-Clause",
+    "color2k@2.0.4": "MIT",
+    "fflate@0.8.3": "MIT",
+    "pbf@4.0.2": "BSD-3-Clause",
+    "potpack@1.0.2": "ISC",
+    "quickselect@2.0.0": "ISC",
+    "rbush@3.0.1": "MIT",
+    SUPERCLUSTER: "ISC",
+    "kdbush@4.1.0": "ISC",
+}
 ESBUILD = "esbuild@0.28.2"
 
 # Of ECharts what charts of reports are drawn with, and no more: 183 kB compressed, the whole takes 360.
@@ -29,6 +49,13 @@ import { BarChart, LineChart } from "echarts/charts";
 import { AriaComponent, GridComponent, TooltipComponent } from "echarts/components";
 import { SVGRenderer } from "echarts/renderers";
 use([BarChart, LineChart, AriaComponent, GridComponent, TooltipComponent, SVGRenderer]);
+"""
+
+# What the board's map adds to Leaflet: vector tiles of one file, and clusters.
+MAP = """\
+export { leafletLayer } from "protomaps-leaflet";
+export { PMTiles } from "pmtiles";
+export { default as Supercluster } from "supercluster";
 """
 
 ICONS = """\
@@ -59,7 +86,12 @@ def main() -> None:
         ):
             _write(vendor / "leaflet" / name, _without_map((leaflet / "dist" / name).read_bytes()))
         _write(vendor / "leaflet" / "LICENSE", (leaflet / "LICENSE").read_bytes())
-        _charts(vendor / "echarts", Path(folder) / "charts")
+        modules = _bundled(CHARTS, [ECHARTS, ZRENDER], vendor / "echarts" / "charts.min.js", Path(folder) / "charts")
+        for name in ("LICENSE", "NOTICE"):
+            _write(vendor / "echarts" / name, (modules / "echarts" / name).read_bytes())
+        _write(vendor / "echarts" / "LICENSE-zrender", (modules / "zrender" / "LICENSE").read_bytes())
+        modules = _bundled(MAP, list(IN_MAP), vendor / "protomaps" / "map.min.js", Path(folder) / "map")
+        _write(vendor / "protomaps" / "LICENSE", _licenses(modules, IN_MAP))
         axe = _unpacked(AXE, Path(folder) / "axe")
         tests = ROOT / "tests" / "browser" / "vendor"
         _write(tests / "axe.min.js", (axe / "axe.min.js").read_bytes())
@@ -72,25 +104,35 @@ def main() -> None:
             "leaflet": _about(LEAFLET, "BSD-2-Clause"),
             "echarts": _about(ECHARTS, "Apache-2.0"),
             "zrender, in echarts": _about(ZRENDER, "BSD-3-Clause"),
+            **{f"{_name(package)}, in protomaps": _about(package, spdx) for package, spdx in IN_MAP.items()},
         },
     )
     _manifest(tests, {".": _about(AXE, "MPL-2.0")})
 
 
-def _charts(to: Path, folder: Path) -> None:
-    """Bundle what charts need into one module; a bundler leaves out the kinds of charts that nothing draws."""
+def _bundled(module: str, packages: list[str], to: Path, folder: Path) -> Path:
+    """Bundle the parts of npm packages that a module exports into one file, and return the folder of the packages."""
     folder.mkdir()
-    (folder / "charts.js").write_text(CHARTS)
+    (folder / "module.js").write_text(module)
     (folder / "package.json").write_text("{}")
-    packages = [ECHARTS, ZRENDER, ESBUILD]
-    subprocess.run(["npm", "install", "--silent", *packages], cwd=folder, check=True)  # noqa: S603, S607  # names of this file, npm of PATH
+    subprocess.run(["npm", "install", "--silent", *packages, ESBUILD], cwd=folder, check=True)  # noqa: S603, S607  # names of this file, npm of PATH
     options = ["--bundle", "--minify", "--format=esm", "--legal-comments=none", "--outfile=out.js"]
-    subprocess.run(["node_modules/.bin/esbuild", "charts.js", *options], cwd=folder, check=True)  # noqa: S603, S607  # constant command, inside node_modules
-    modules = folder / "node_modules"
-    _write(to / "charts.min.js", (folder / "out.js").read_bytes())
-    for name in ("LICENSE", "NOTICE"):
-        _write(to / name, (modules / "echarts" / name).read_bytes())
-    _write(to / "LICENSE-zrender", (modules / "zrender" / "LICENSE").read_bytes())
+    subprocess.run(["node_modules/.bin/esbuild", "module.js", *options], cwd=folder, check=True)  # noqa: S603, S607  # constant command, inside node_modules
+    _write(to, (folder / "out.js").read_bytes())
+    return folder / "node_modules"
+
+
+def _licenses(modules: Path, packages: Iterable[str]) -> bytes:
+    """Join the license files of packages, each below the package's name; some packages have none of their own."""
+    texts = []
+    for package in packages:
+        files = [path for path in (modules / _name(package)).iterdir() if path.name.upper().startswith("LICENSE")]
+        texts += [f"{_name(package)}\n\n{path.read_text().strip()}\n" for path in files]
+    return ("\n\n" + "-" * 78 + "\n\n").join(texts).encode()
+
+
+def _name(package: str) -> str:
+    return package.rpartition("@")[0]
 
 
 def _unpacked(package: str, folder: Path) -> Path:
