@@ -126,20 +126,6 @@ def networks(name: str, entries: list[str]) -> tuple[Network, ...]:
         raise ImproperlyConfigured(f"{name} has to be a list of networks such as 10.20.0.0/16.") from None
 
 
-def map_tiles(url: str) -> str:
-    """Check the URL of map tiles: https, or localhost, with the three placeholders; "" for none."""
-    split = urlsplit(url)
-    is_complete = split.hostname and all(place in url for place in ("{z}", "{x}", "{y}"))
-    if url and not (is_complete and (split.scheme == "https" or split.hostname in LOOPBACK)):
-        raise ImproperlyConfigured("MAP_TILES_URL has to be https://, with {z}, {x} and {y}.")
-    return url
-
-
-def origins_of(*urls: str) -> list[str]:
-    """Return the origins of URLs for a content security policy; none for ""."""
-    return [f"{split.scheme}://{split.netloc}" for url in urls if (split := urlsplit(url)).netloc]
-
-
 def mail_addresses(name: str, entries: list[str]) -> list[str]:
     """Check mail addresses without display names."""
     addresses = [entry.strip() for entry in entries]

@@ -262,16 +262,15 @@ ALERT_EMAILS = setting_validators.mail_addresses("ALERT_EMAILS", env.list("ALERT
 
 # --- Browser policies -----------------------------------------------------------------------------------
 
-# Tiles of the board's map, and their attribution; none are shipped (docs/operations.md).
-MAP_TILES_URL = setting_validators.map_tiles(env.str("MAP_TILES_URL", default=""))
-MAP_ATTRIBUTION = env.str("MAP_ATTRIBUTION", default="")
+# Base map of the board: a PMTiles file, see docs/operations.md.  The demo has one of its own.
+MAP_TILES = env.str("MAP_TILES", default=str(BASE_DIR / "apps" / "demo" / "city.pmtiles") if DEMO_MODE else "")
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
         "script-src": [SELF],
         "style-src": [SELF],
-        "img-src": [SELF, "data:", *setting_validators.origins_of(MAP_TILES_URL)],
+        "img-src": [SELF, "data:"],
         "connect-src": [SELF],
         "object-src": [NONE],
         "base-uri": [NONE],

@@ -204,7 +204,9 @@ const closePanel = () => {
   panel.replaceChildren();
   history.replaceState(null, "", location.pathname + location.search);
   focusRide(panel.dataset.ride);
+  document.dispatchEvent(new Event("carelane:closed"));
 };
+document.addEventListener("carelane:look", (event) => look(event.detail.ride)); // from the map
 
 document.addEventListener("click", (event) => {
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;

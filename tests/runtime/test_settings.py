@@ -68,8 +68,6 @@ def test_settings_do_not_load_without(name: str) -> None:
         ("DOWNTIME_PASSPHRASE", "hospital"),
         ("DOWNTIME_DIR", "downtime"),
         ("DOWNTIME_COPY_DIR", "mnt/share"),
-        ("MAP_TILES_URL", "https://tiles.example.org/one.png"),
-        ("MAP_TILES_URL", "http://tiles.example.org/{z}/{x}/{y}.png"),
     ],
 )
 def test_settings_refuse_an_unsafe_value_without_repeating_it(name: str, value: str) -> None:
@@ -146,15 +144,3 @@ def test_plain_local_http_works_without_demo_mode_and_keeps_2fa() -> None:
         '{"SESSION_COOKIE_SECURE": false, "SESSION_COOKIE_NAME": "carelane_session", "SECURE_SSL_REDIRECT": false, '
         '"SECURE_HSTS_SECONDS": 0, "MFA_REQUIRED": true}\n'
     )
-
-
-def test_pictures_may_come_from_the_host_of_map_tiles_alone() -> None:
-    tiles = {"MAP_TILES_URL": "https://tiles.example.org/{z}/{x}/{y}.png"}
-
-    policies = [
-        json.loads(_load(_production() | more, "CONTENT_SECURITY_POLICY").stdout)["CONTENT_SECURITY_POLICY"]
-        for more in ({}, tiles)
-    ]
-
-    images = [policy["DIRECTIVES"]["img-src"] for policy in policies]
-    assert images == [["'self'", "data:"], ["'self'", "data:", "https://tiles.example.org"]]

@@ -21,7 +21,7 @@ from apps.audit.views import record_read
 from apps.console.board import labels, timeline
 from apps.console.board.cards import card, row
 from apps.console.board.counters import counters
-from apps.console.board.map_points import points
+from apps.console.board.map_points import LEGEND, SHAPES, points
 from apps.console.board.page import LIST, SHOWS, VIEWS, BoardPage, page_of, reader_of
 from apps.console.board.part import parts
 from apps.console.board.timeline import Reader
@@ -84,10 +84,11 @@ def show(request: HttpRequest) -> HttpResponse:
         }
     elif page.view == "map":
         context |= {
-            "points": points(filtered_board, reader),
-            "tiles": settings.MAP_TILES_URL,
-            "attribution": settings.MAP_ATTRIBUTION,
+            "points": points(filtered_board, _drawn(filtered_board, page.show), reader),
+            "tiles": reverse("map_tiles") if settings.MAP_TILES else "",
             "as_list": page.url(view="list"),
+            "legend": LEGEND,
+            "shapes": SHAPES,
         }
     return render(request, f"dispatch/board_{page.view}.html", context)
 
@@ -147,6 +148,12 @@ def _shared_context(day_board: Board, page: BoardPage, reader: Reader) -> dict[s
         "unfiltered": page.url(show=""),
         "suggest": f"{reverse('board_suggestions')}?{spelled({'day': page.day, 'zone': page.within.zone})}",
     }
+
+
+def _drawn(day_board: Board, show: str) -> list[BoardRide]:
+    """Return the open rides of a day that pass the filter."""
+    driven = (board_ride for driver_row in day_board.rows for board_ride in driver_row.rides)
+    return [board_ride for board_ride in (*day_board.waiting, *driven) if _matches(board_ride, show)]
 
 
 def _passes(driver_row: DriverRow, show: str) -> bool:
