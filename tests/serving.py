@@ -35,6 +35,7 @@ def environment(port: int, **more: str) -> dict[str, str]:
         "DATABASE_URL": f"postgres://{database['USER']}:{database['PASSWORD']}@{place}/{database['NAME']}",
         "BASE_URL": f"http://127.0.0.1:{port}",
         "STATIC_MANIFEST": "false",
+        "MAP_TILES": str(ROOT / "apps" / "demo" / "city.pmtiles"),
         **more,
     }
 

@@ -29,15 +29,16 @@ sys.path.insert(0, str(ROOT))
 from apps.demo.dice import Dice  # noqa: E402  # needs the path above
 from apps.demo.geography import NEIGHBOURHOODS  # noqa: E402  # needs the path above
 
-WEST, SOUTH, EAST, NORTH = -87.92, 41.63, -87.42, 42.11
+WEST, SOUTH, EAST, NORTH = -88.35, 41.40, -86.95, 42.35  # of the land and water; a browser's map is wider than the city
+STREETS_WEST, STREETS_SOUTH, STREETS_EAST, STREETS_NORTH = -88.05, 41.58, -87.42, 42.16
 MIN_ZOOM, MAX_ZOOM = 7, 13
 EXTENT: Final = 4096
 STRETCH: Final = math.cos(math.radians(41.87))  # a degree of longitude is shorter than one of latitude
 MILE: Final = 1 / 69.05  # degrees of latitude
 CENTER: Final = (41.8820, -87.6278)  # of the city
 
-# Outline and names, with points as latitude and longitude.  `streets` run from east to west, one each half mile from
-# the southern edge of the map.
+# Outline and names, with points as latitude and longitude.  `streets` run from east to west, from the
+# southernmost, one each half mile.
 CITY: Final = json.loads((Path(__file__).parent / "demo_city.json").read_text())
 TOWNS: Final = frozenset({"Oak Park", "Cicero", "Berwyn", "Evanston", "Skokie", "Oak Lawn", "Evergreen Park"})
 
@@ -107,8 +108,8 @@ def _features() -> Iterator[Feature]:
 
 
 def _roads(water: BaseGeometry, greens: BaseGeometry, land: BaseGeometry) -> Iterator[Feature]:
-    rows = math.ceil((NORTH - SOUTH) / (MILE / 2))
-    columns = math.ceil((EAST - WEST) * STRETCH / (MILE / 2))
+    rows = math.ceil((STREETS_NORTH - STREETS_SOUTH) / (MILE / 2))
+    columns = math.ceil((STREETS_EAST - STREETS_WEST) * STRETCH / (MILE / 2))
     dry = land.difference(water).difference(greens)
     local = [*(_row(n / 4) for n in range(4 * rows) if n % 4), *(_column(n / 4) for n in range(4 * columns) if n % 4)]
     yield Feature("roads", _with_gaps(MultiLineString(local).intersection(dry)), {"kind": "minor_road"}, 12)
@@ -136,13 +137,13 @@ def _roads(water: BaseGeometry, greens: BaseGeometry, land: BaseGeometry) -> Ite
 
 
 def _row(number: float) -> LineString:
-    lat = SOUTH + number * MILE / 2
-    return LineString([(WEST - 0.04, lat), (EAST, lat)])
+    lat = STREETS_SOUTH + number * MILE / 2
+    return LineString([(STREETS_WEST, lat), (STREETS_EAST, lat)])
 
 
 def _column(number: float) -> LineString:
-    lng = WEST + number * MILE / 2 / STRETCH
-    return LineString([(lng, SOUTH - 0.04), (lng, NORTH + 0.04)])
+    lng = STREETS_WEST + number * MILE / 2 / STRETCH
+    return LineString([(lng, STREETS_SOUTH), (lng, STREETS_NORTH)])
 
 
 def _with_gaps(streets: BaseGeometry) -> MultiLineString:

@@ -53,7 +53,8 @@ use([BarChart, LineChart, AriaComponent, GridComponent, TooltipComponent, SVGRen
 
 # What the board's map adds to Leaflet: vector tiles of one file, and clusters.
 MAP = """\
-export { leafletLayer } from "protomaps-leaflet";
+export { labelRules, leafletLayer, LineSymbolizer, paintRules } from "protomaps-leaflet";
+export { namedFlavor } from "@protomaps/basemaps";
 export { PMTiles } from "pmtiles";
 export { default as Supercluster } from "supercluster";
 """

@@ -3,7 +3,15 @@
 // Rides that lie close together are drawn as one cluster.  Vehicles are one tab stop and rides another; arrow keys go
 // through each, also through rides in a cluster.  The ride or driver that has the focus is drawn on top, with lines from
 // pickup to drop-off.
-import { leafletLayer, PMTiles, Supercluster } from "../vendor/protomaps/map.min.js";
+import {
+  labelRules,
+  leafletLayer,
+  LineSymbolizer,
+  namedFlavor,
+  paintRules,
+  PMTiles,
+  Supercluster,
+} from "../vendor/protomaps/map.min.js";
 
 const L = window.L;
 const frame = document.getElementById("map");
@@ -67,7 +75,7 @@ const vehicleMark = (driver, extra = "") => {
   const known = driver.heading !== null && !driver.stale;
   const svg = picture(known ? "vehicle" : "parked", `vehicle ${driver.stale ? "stale" : ""}`, known ? driver.heading : undefined);
   const mark = marker(driver.at, svg, `map-mark vehicle ${extra}`, {
-    size: 30,
+    size: 26,
     text: driver.text,
     focusable: true,
     raised: extra ? 2000 : 1000,
@@ -84,11 +92,18 @@ const clusterMark = (feature) => {
   if (late) box.append(Object.assign(document.createElement("i"), { textContent: late }));
   const size = 28 + Math.min(Math.round(Math.sqrt(count) * 3), 22);
   const label = words.cluster.replace("0", count) + (late ? `, ${words.late.replace("0", late)}` : "");
-  const mark = marker(place(feature), box, `map-cluster ${late ? "has-late" : ""}`, { size, text: label, raised: late ? 500 : 0 });
-  return mark
-    .bindTooltip(label, { direction: "top", offset: [0, -size / 2] })
-    .on("click", () => map.setView(place(feature), Math.min(clusters.getClusterExpansionZoom(id), map.getMaxZoom())));
+  const mark = marker(place(feature), box, `map-mark map-cluster ${late ? "has-late" : ""}`, {
+    size,
+    text: label,
+    focusable: true,
+    raised: late ? 500 : 0,
+  });
+  mark.on("add", () => {
+    mark.getElement().dataset.cluster = id;
+  });
+  return mark.bindTooltip(label, { direction: "top", offset: [0, -size / 2] }).on("click", () => enlarge(id, place(feature)));
 };
+const enlarge = (id, at) => map.setView(at, Math.min(clusters.getClusterExpansionZoom(id), map.getMaxZoom()));
 const place = (feature) => [...feature.geometry.coordinates].reverse();
 
 // --- What is in view --------------------------------------------------------------------------------
@@ -134,12 +149,13 @@ const elementOf = (kind, id) => {
   return (kind === "driver" ? vehicles : drawn).get(id)?.getElement();
 };
 const orderOf = (kind) => (kind === "driver" ? points.drivers : points.rides.filter(isInSpan)).map((one) => one.id);
-// The tab stop of rides is the first mark that is drawn, if the one that had it is part of a cluster now.
+// If the ride with the tab stop is part of a cluster now, the first ride that is drawn gets it, else the first cluster.
 const setStops = () => {
+  frame.querySelectorAll('.map-mark[tabindex="0"]').forEach((one) => one.setAttribute("tabindex", "-1"));
   for (const kind of ["driver", "ride"]) {
-    frame.querySelectorAll(`.map-mark[data-${kind}][tabindex="0"]`).forEach((one) => one.setAttribute("tabindex", "-1"));
     if (!elementOf(kind, stop[kind])) stop[kind] = orderOf(kind).find((id) => elementOf(kind, id)) ?? null;
-    elementOf(kind, stop[kind])?.setAttribute("tabindex", "0");
+    const element = elementOf(kind, stop[kind]) ?? (kind === "ride" && frame.querySelector(".map-cluster"));
+    element?.setAttribute?.("tabindex", "0");
   }
 };
 
@@ -206,18 +222,19 @@ frame.addEventListener("keydown", (event) => {
   const id = mark.dataset[kind];
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
-    open(kind, id);
+    if (mark.dataset.cluster) mark.click();
+    else open(kind, id);
   } else if (FORWARD[event.key] || event.key === "Home" || event.key === "End") {
     event.preventDefault();
     event.stopPropagation(); // the map would move
     const ids = orderOf(kind);
-    const next = (ids.indexOf(id) + FORWARD[event.key] + ids.length) % ids.length;
+    const next = id ? (ids.indexOf(id) + FORWARD[event.key] + ids.length) % ids.length : 0; // a cluster leads to the first
     visit(kind, ids[event.key === "Home" ? 0 : event.key === "End" ? ids.length - 1 : next]);
   }
 });
 frame.addEventListener("focusin", (event) => {
   const mark = event.target.closest(".map-mark");
-  if (!mark || !mark.matches(":focus-visible")) return;
+  if (!mark || mark.dataset.cluster || !mark.matches(":focus-visible")) return;
   const kind = mark.dataset.driver ? "driver" : "ride";
   if (chosen?.kind !== kind || chosen.id !== mark.dataset[kind]) visit(kind, mark.dataset[kind]);
 });
@@ -248,7 +265,6 @@ document.addEventListener("carelane:closed", () => {
   if (chosen?.kind === "ride") elementOf("ride", chosen.id)?.focus({ preventScroll: true });
 });
 map.on("click", () => choose(null));
-map.on("moveend", drawRides);
 
 // --- Reading, now and after each change -----------------------------------------------------------------
 const read = () => {
@@ -292,6 +308,26 @@ dialog.addEventListener("close", () => {
 const attribution = L.control.attribution({ prefix: false }).addTo(map);
 const isDark = () => getComputedStyle(document.documentElement).colorScheme === "dark" || (!document.documentElement.dataset.theme?.match(/light|dark/) && matchMedia("(prefers-color-scheme: dark)").matches);
 const textOf = (html) => new DOMParser().parseFromString(html, "text/html").body.textContent;
+// Paler than the library's own colors, so that marks stand out; expressways have a color of their own.
+const COLORS = {
+  light: { background: "#eef1f4", earth: "#f3f1ec", water: "#b9dbe8", park_b: "#d3e8cd", major: "#ffffff", highway: "#f0c987" },
+  dark: { background: "#202832", earth: "#1d232b", water: "#16303f", park_b: "#1f3328", wood_a: "#1f3328", wood_b: "#1f3328", industrial: "#262d37", major: "#39434f", highway: "#6a5a3c" },
+};
+const widths = { 8: 1, 10: 2, 12: 3, 14: 5, 16: 9 };
+const widthOf = (zoom) => widths[Math.min(Math.max(Math.round(zoom / 2) * 2, 8), 16)];
+const rulesOf = (name) => {
+  const flavor = { ...namedFlavor(name), ...COLORS[name] };
+  const highways = {
+    dataLayer: "roads",
+    symbolizer: new LineSymbolizer({ color: flavor.highway, width: widthOf }),
+    filter: (zoom, feature) => feature.props.kind === "highway",
+  };
+  return {
+    backgroundColor: flavor.background,
+    paintRules: [...paintRules(flavor), highways],
+    labelRules: labelRules(flavor, document.documentElement.lang.slice(0, 2)),
+  };
+};
 const drawBase = async () => {
   const tiles = new PMTiles(new URL(words.tiles, location.href).href);
   const header = await tiles.getHeader();
@@ -302,8 +338,7 @@ const drawBase = async () => {
     base?.remove();
     base = leafletLayer({
       url: tiles,
-      flavor: isDark() ? "dark" : "light",
-      lang: document.documentElement.lang.slice(0, 2),
+      ...rulesOf(isDark() ? "dark" : "light"),
       maxDataZoom: header.maxZoom,
       bounds: [
         [header.minLat, header.minLon],
@@ -326,6 +361,7 @@ for (const one of points.facilities)
     .bindTooltip(one.text, { direction: "top" })
     .addTo(facilityLayer);
 drawAll();
+map.on("moveend", drawRides);
 const problem = document.getElementById("map-problem");
 if (words.tiles)
   drawBase().catch(() => {

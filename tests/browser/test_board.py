@@ -4,6 +4,7 @@
 """
 
 import datetime as dt
+import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from playwright.sync_api import Page, expect
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.console.board import accepting_views
+from apps.fleet.models import Driver
 from apps.rides.models import Ride
 from tests import factories
 from tests.browser.harness import Inspector, faults
@@ -363,43 +365,62 @@ def test_b14_suggestions_are_accepted_at_once_or_discarded(page: Page, day: Seed
     assert found + faults(page) == []
 
 
-def test_map_marks_are_reached_by_keys_and_offer_actions(
+def test_map_marks_are_reached_by_keys_and_open_the_panel(
     inspector_of: Callable[[User | None], Inspector], transactional_db: None
 ) -> None:
-    """A small day: axe checks every marker as a button, which takes time."""
     day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1), rides=120, drivers=8, riders=60)
+    now = dt.datetime.now(tz=dt.UTC)
+    for number, driver in enumerate(day.drivers):
+        Driver.objects.filter(pk=driver.pk).update(
+            last_lat=f"41.9{number}", last_lng="-87.7", last_located_at=now, last_heading=45
+        )
     desk = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
-    first, second = day.waiting[:2]
     with desk.context() as context:
         page = context.new_page()
-        page.goto(f"{desk.url}{BOARD}?day={day.date}&view=map&show=waiting")
-        expect(page.locator("#map [data-ride][tabindex='0']")).to_have_count(1)
-        assert page.locator("#map [data-ride]").count() > 2
-        page.locator(f"#map [data-ride='{first.pk}']").focus()
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowLeft")
-        expect(page.locator(f"#map [data-ride='{first.pk}']").first).to_be_focused()
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("link", name="Details")).to_be_focused()
+        policy: list[str] = []
+        page.on("console", lambda message: policy.append(message.text) if "Content Security" in message.text else None)
+        page.goto(f"{desk.url}{BOARD}?day={day.date}&view=map")
+        expect(page.locator("#map .leaflet-tile-loaded").first).to_be_visible()
+        expect(page.locator("#map-problem")).to_be_hidden()
+        expect(page.locator("#map .leaflet-control-attribution")).to_have_text("Made-up map of the demo")
+        for kind, count in (("driver", len(day.drivers)), ("ride", 120)):
+            seen = []
+            page.locator(f"#map [data-{kind}][tabindex='0']").focus()
+            page.keyboard.press("Home")
+            for _ in range(count + 1):
+                seen.append(page.evaluate(f"() => document.activeElement.dataset.{kind}"))
+                page.keyboard.press("ArrowRight")
+            assert len(set(seen)) == count
+            assert seen[-1] == seen[0]
+        assert page.locator("#map .map-cluster").count() > 0
         found = faults(page)
+        ride = page.evaluate("() => document.activeElement.dataset.ride")
+        page.keyboard.press("Enter")
+        expect(page.locator("#panel h2")).to_have_text("Ride")
+        expect(page.locator("#panel a.button", has_text="Open the ride")).to_have_attribute("href", re.compile(ride))
+        found += faults(page)
         page.keyboard.press("Escape")
-        expect(page.locator(".map-popup")).to_have_count(0)
-        expect(page.locator(f"#map [data-ride='{first.pk}']")).to_be_focused()
+        expect(page.locator("#panel")).to_be_hidden()
+        expect(page.locator(f"#map [data-ride='{ride}'].chosen")).to_be_focused()
+        page.locator(".map-vehicles button").first.focus()
         page.keyboard.press("Enter")
-        page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        expect(page.locator("dialog[open] .candidate").first).to_be_visible()
-        page.keyboard.press("Enter")
-        _assigned(page)
-        assert _driver_of(first) is not None
-        expect(page.locator(f"#ride-{first.pk}")).to_have_count(0)
-        page.locator(".toast-action").focus()
-        page.keyboard.press("Enter")
-        expect(page.locator(f"#ride-{first.pk}")).to_have_count(1)
+        expect(page.get_by_role("link", name="Open the driver's day")).to_be_focused()
+        found += faults(page)
+        assert (found, policy) == ([], [])
 
-        assert found == []
-    assert _driver_of(first) is None
-    assert _driver_of(second) is None
+
+@pytest.mark.parametrize("content", [None, b"no PMTiles"])
+def test_map_without_a_readable_file_shows_marks_and_why(
+    desk: Inspector, day: SeededDay, content: bytes | None
+) -> None:
+    with desk.context() as context:
+        page = context.new_page()
+        page.route("**/map.pmtiles", lambda route: route.fulfill(status=200 if content else 404, body=content or b""))
+        page.goto(f"{desk.url}{BOARD}?day={day.date}&view=map&show=waiting")
+
+        expect(page.locator("#map-problem")).to_contain_text("The base map cannot be read")
+        expect(page.locator("#map [data-ride][tabindex='0']")).to_have_count(1)
+        assert faults(page) == []
 
 
 def test_list_confirms_with_undo_and_keeps_the_focus(page: Page, day: SeededDay) -> None:

@@ -15,11 +15,12 @@ from apps.fleet.models import Driver, Leave
 from apps.riders.rules.accommodation import complete
 from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride
-from apps.rides.rules.lifecycle import OPEN
+from apps.rides.rules.lifecycle import OPEN, RideStatus
 from lib.ids import uuid7
 from tests import factories
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
+from tests.rides.rides_in import ride_in
 
 pytestmark = pytest.mark.django_db
 
@@ -223,10 +224,36 @@ def test_the_map_has_the_points_that_are_known(desk: Client) -> None:
     # in order of time, the order of keyboard navigation
     assert [point["id"] for point in found["rides"]] == [str(ride.pk) for ride in (seen, stale, waiting)]
     last = found["rides"][-1]
-    assert (last["at"], last["to"], last["assign"]) == ([41.9, -87.6], None, f"rides/{waiting.pk}/assign/")
+    assert (last["at"], last["to"], last["late"], last["soon"]) == ([41.9, -87.6], None, "", False)
+    assert [point["soon"] for point in found["rides"][:2]] == [True, True]
     assert last["text"].startswith(f"14:00 {waiting.rider.last_name}, Orla, Home → Home, Unassigned")
-    assert [(point["at"], "seen 08:50" in point["text"]) for point in found["drivers"]] == [([41.95, -87.7], True)]
+    (driver,) = found["drivers"]
+    assert (driver["at"], driver["age"], driver["stale"]) == ([41.95, -87.7], "position 10 minutes ago", True)
+    assert driver["rides"] == [str(seen.pk)]
     assert len(found["facilities"]) == 4
+
+
+def test_the_map_marks_the_next_stop_and_who_is_late(desk: Client) -> None:
+    aboard = ride_in(RideStatus.IN_PROGRESS)
+    overdue = _driven(pickup_at=NOW - HOUR)
+    Driver.objects.filter(rides=aboard).update(last_lat="41.95", last_lng="-87.7", last_located_at=NOW, last_heading=90)
+
+    found = desk.get(f"{BOARD}?view=map").context["points"]
+
+    points = {point["id"]: point for point in found["rides"]}
+    assert points[str(aboard.pk)]["at"] == points[str(aboard.pk)]["to"]
+    assert points[str(overdue.pk)]["at"] == points[str(overdue.pk)]["from"]
+    assert points[str(overdue.pk)]["late"] == "late"
+    assert [(point["heading"], point["stale"]) for point in found["drivers"]] == [(90, False)]
+
+
+def test_the_map_draws_the_rides_of_the_filter(desk: Client) -> None:
+    waiting = factories.RideFactory.create()
+    _driven()
+
+    found = desk.get(f"{BOARD}?view=map&show=waiting").context["points"]
+
+    assert [point["id"] for point in found["rides"]] == [str(waiting.pk)]
 
 
 def test_every_place_on_the_axis_has_its_class() -> None:
