@@ -305,7 +305,6 @@ dialog.addEventListener("close", () => {
 });
 
 // --- The base map ------------------------------------------------------------------------------------------
-const attribution = L.control.attribution({ prefix: false }).addTo(map);
 const isDark = () => getComputedStyle(document.documentElement).colorScheme === "dark" || (!document.documentElement.dataset.theme?.match(/light|dark/) && matchMedia("(prefers-color-scheme: dark)").matches);
 const textOf = (html) => new DOMParser().parseFromString(html, "text/html").body.textContent;
 // Paler than the library's own colors, so that marks stand out; expressways have a color of their own.
@@ -332,7 +331,7 @@ const drawBase = async () => {
   const tiles = new PMTiles(new URL(words.tiles, location.href).href);
   const header = await tiles.getHeader();
   const about = await tiles.getMetadata();
-  attribution.addAttribution(textOf(about?.attribution ?? words.attribution));
+  document.getElementById("map-attribution").textContent = textOf(about?.attribution ?? words.attribution);
   let base = null;
   const paint = () => {
     base?.remove();

@@ -382,10 +382,11 @@ def test_map_marks_are_reached_by_keys_and_open_the_panel(
         page.goto(f"{desk.url}{BOARD}?day={day.date}&view=map")
         expect(page.locator("#map .leaflet-tile-loaded").first).to_be_visible()
         expect(page.locator("#map-problem")).to_be_hidden()
-        expect(page.locator("#map .leaflet-control-attribution")).to_have_text("Made-up map of the demo")
+        expect(page.locator("#map-attribution")).to_have_text("Made-up map of the demo")
+        stops = {"driver": "#map .vehicle[tabindex='0']", "ride": "#map .map-mark:not(.vehicle)[tabindex='0']"}
         for kind, count in (("driver", len(day.drivers)), ("ride", 120)):
             seen = []
-            page.locator(f"#map [data-{kind}][tabindex='0']").focus()
+            page.locator(stops[kind]).focus()
             page.keyboard.press("Home")
             for _ in range(count + 1):
                 seen.append(page.evaluate(f"() => document.activeElement.dataset.{kind}"))
@@ -419,7 +420,7 @@ def test_map_without_a_readable_file_shows_marks_and_why(
         page.goto(f"{desk.url}{BOARD}?day={day.date}&view=map&show=waiting")
 
         expect(page.locator("#map-problem")).to_contain_text("The base map cannot be read")
-        expect(page.locator("#map [data-ride][tabindex='0']")).to_have_count(1)
+        expect(page.locator("#map .map-mark:not(.vehicle)[tabindex='0']")).to_have_count(1)
         assert faults(page) == []
 
 
