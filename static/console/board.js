@@ -162,7 +162,7 @@ const renew = async () => {
 };
 const focusElsewhere = (id) => {
   if (document.activeElement !== document.body) return;
-  const shown = document.querySelector(`#row-${id} th a, #map .map-ride[data-ride="${id}"]`) ?? document.getElementById("main");
+  const shown = document.querySelector(`#row-${id} th a, #map .map-mark[data-ride="${id}"]`) ?? document.getElementById("main");
   shown.focus({ preventScroll: true });
 };
 
@@ -172,6 +172,7 @@ document.addEventListener("carelane:done", async (event) => {
   chosen.clear();
   if (!driverRows) {
     await renew();
+    if (panel && !panel.hidden && panel.dataset.ride === ride) look(ride);
     focusElsewhere(ride);
     return confirm(message, undo);
   }

@@ -200,7 +200,7 @@ const showDriver = (driver) => {
   const lines = [driver.status, [driver.unit, driver.age].filter(Boolean).join(" · ")].filter(Boolean);
   const link = Object.assign(document.createElement("a"), {
     className: "button small",
-    href: `${words.days}${driver.id}/`,
+    href: `${document.getElementById("board").dataset.drivers}${driver.id}/`,
     textContent: words.day,
   });
   box.append(name, ...lines.map((text) => Object.assign(document.createElement("p"), { textContent: text })), link);

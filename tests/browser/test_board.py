@@ -407,7 +407,22 @@ def test_map_marks_are_reached_by_keys_and_open_the_panel(
         page.keyboard.press("Enter")
         expect(page.get_by_role("link", name="Open the driver's day")).to_be_focused()
         found += faults(page)
+        page.keyboard.press("Escape")
+        first = day.waiting[0]
+        page.locator(f"#ride-{first.pk}").focus()
+        page.keyboard.press("Enter")
+        page.locator("#panel a[data-dialog]", has_text="Assign").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("dialog[open] .candidate").first).to_be_visible()
+        page.keyboard.press("Enter")
+        _assigned(page)
+        expect(page.locator(f"#ride-{first.pk}")).to_have_count(0)
+        expect(page.locator("#panel")).to_contain_text("Assigned")
+        page.locator(".toast-action").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(f"#ride-{first.pk}")).to_have_count(1)
         assert (found, policy) == ([], [])
+    assert _driver_of(first) is None
 
 
 @pytest.mark.parametrize("content", [None, b"no PMTiles"])
