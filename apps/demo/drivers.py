@@ -15,7 +15,7 @@ from uuid import UUID
 
 from apps.demo.behavior import RideBehavior, late_start_of
 from apps.demo.dice import HOUR, MINUTE, Dice, local
-from apps.demo.geography import Spot, drive_seconds, miles_between
+from apps.demo.geography import Spot, bearing, drive_seconds, miles_between
 from apps.fleet.models import Driver, VehicleStatus
 from apps.fleet.services.positions import Position
 from apps.organizations.models import Payer
@@ -96,10 +96,11 @@ class DriverAgent:
         """Return where the driver is now, on the straight line between two stops."""
         if self.place is None:
             return None
-        spot = self.place
+        spot, heading = self.place, None
         leg = self._leg_under_way()
         if leg is not None:
             goal, left_at, length = leg
+            heading = bearing(spot, goal)
             share = min(1.0, max(0.0, (now - left_at) / max(1, length)))
             spot = Spot("", "", "", spot.lat + (goal.lat - spot.lat) * share, spot.lng + (goal.lng - spot.lng) * share)
         return Position(
@@ -107,6 +108,7 @@ class DriverAgent:
             lat=_coordinate(spot.lat),
             lng=_coordinate(spot.lng),
             driver_id=self.driver.pk,
+            heading=heading,
         )
 
     def take(self, ride: Ride) -> None:

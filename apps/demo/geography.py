@@ -100,6 +100,13 @@ def miles_between(start: Spot, end: Spot) -> float:
     return math.sqrt(north * north + east * east) * ROAD_FACTOR
 
 
+def bearing(start: Spot, end: Spot) -> int:
+    """Return the direction of a drive in degrees clockwise from north, 0 to 359."""
+    north = (end.lat - start.lat) * MILES_PER_DEGREE
+    east = (end.lng - start.lng) * MILES_PER_DEGREE_EAST
+    return round(math.degrees(math.atan2(east, north))) % 360
+
+
 def drive_seconds(start: Spot, end: Spot, at: int) -> int:
     """Estimate the seconds of a drive that starts at an instant."""
     return int((miles_between(start, end) / _MPH[local(at).hour] * 60 + STOP_AND_GO_MINUTES) * 60)
