@@ -77,7 +77,8 @@ def test_forms_about_what_is_out_of_reach_change_nothing(world: World, role: Use
     form = {"version": 1, "reason_code": "rider_ill", "code": "false_alarm", "minutes": 15, "type": "departed"}
     before = {name: digest for name, digest in state().items() if name not in KEPT}
 
-    paths = [f"{RIDES}/{ride}/{action}/" for action in ACTIONS]
+    paths = [f"{RIDES}/{ride}/{action}/" for action in (*ACTIONS, "edit", "copy")]
+    paths.append(f"/console/board/rides/{ride}/hand-over/")
     paths += [f"{DAY}/{ride}/{action}/" for action in ("ready", "unready", "answer", "tick")]
     paths += [f"{DESK}/{exception}/{action}/" for action in ("acknowledge", "snooze", "close")]
     for path in paths:

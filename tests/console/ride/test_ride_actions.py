@@ -24,7 +24,10 @@ from tests.rides.status_calls import traces
 
 pytestmark = pytest.mark.django_db
 
-ACTIONS = ("ready", "unready", "confirm", "cancel", "no-show", "unfulfilled", "unassign", "notes", "moment")
+ACTIONS = (
+    *("ready", "unready", "confirm", "cancel", "no-show", "unfulfilled", "unassign", "notes", "moment"),
+    *("link", "unlink", "reinstate"),
+)
 WILL_CALL = {"will_call": True, "pickup_time_kind": "estimated", "will_call_expires_at": PICKUP + dt.timedelta(hours=9)}
 
 
