@@ -1,6 +1,7 @@
 """Rides booked by hand that are a leg of a standing order already: kept, not booked twice."""
 
 import datetime as dt
+from collections.abc import Iterator
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,7 +16,9 @@ from apps.recurring.services import create_order, edit_order, generate_rides, ho
 from apps.riders.models import Rider
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.draft import ReturnLeg
-from apps.rides.services import booking
+from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.rules.status_report import StatusReport
+from apps.rides.services import adoption, booking, status_report
 from lib.access import system
 from lib.ids import uuid7
 from tests import factories
@@ -126,6 +129,26 @@ def test_missing_return_of_an_adopted_ride_is_booked_as_its_leg(centre: Facility
     back = Ride.objects.get(occurrence_key=f"{order.pk}:{MONDAY}:return")
     assert ride.trip_id is not None
     assert (ride.leg_type, back.trip_id, back.leg_type) == ("outbound", ride.trip_id, "return")
+
+
+def test_ride_cancelled_meanwhile_is_not_adopted(
+    monkeypatch: pytest.MonkeyPatch, centre: Facility, rider: Rider
+) -> None:
+    ride, read = by_hand(centre, rider, MONDAY, back=False), adoption.adoptable
+
+    def read_then_cancel(*riders: Any, **range_: Any) -> Iterator[Ride]:
+        rows = list(read(*riders, **range_))
+        cancelled = StatusReport(RideStatus.CANCELLED, source="phone", reason_code="rider_ill")
+        status_report.change_status(ride_id=ride.pk, report=cancelled, **TOLD)
+        return iter(rows)
+
+    monkeypatch.setattr(adoption, "adoptable", read_then_cancel)
+
+    order = cast.order(centre, rider)
+
+    ride.refresh_from_db()
+    assert (ride.standing_order_id, ride.occurrence_key) == (None, "")
+    assert cast.live(order) == both(DATES)
 
 
 def test_ride_elsewhere_at_that_time_is_still_a_conflict(centre: Facility, rider: Rider) -> None:
