@@ -163,6 +163,7 @@ def test_driver_who_is_out_is_the_cause_of_rides_without_a_driver(dispatcher: Pr
     assert (head.type, head.severity, head.cause_driver_id) == ("unassigned_at_risk", "critical", driver.pk)
     sign_in(client, factories.UserFactory.create(role=UserRole.DISPATCHER))
     assert "Galarza is out: 2 rides without a driver" in client.get("/console/exceptions/").content.decode()
+    assert "Move rides to other drivers" not in client.get(f"/console/exceptions/{head.pk}/").content.decode()
 
 
 @pytest.mark.parametrize("drivers", [1, 3])

@@ -160,7 +160,7 @@ def page(
         "returned": next(iter(returned.values()), None),
         "conflict": conflict,
         "may_act": by.has_scope(Scope.EXCEPTIONS_WRITE) and exception_row.resolved_at is None,
-        "may_reassign": bool(causes) and by.has_scope(Scope.ASSIGNMENTS_WRITE),
+        "may_reassign": bool(causes) and _has_driver(exception_row) and by.has_scope(Scope.ASSIGNMENTS_WRITE),
         "may_book": by.has_scope(Scope.RIDES_WRITE),
         "me": by.id,
         "query": request.GET.urlencode(),
@@ -195,13 +195,17 @@ def _title_and_step(exception_row: RideException, cause: Cause | None) -> dict[s
     if cause is None or len(cause.ride_ids) == 1:
         return {"title": ride_labels.title_of(exception_row.type), "step": ADVICE[exception_row.type].step}
     values = {"driver": cause.driver_name, "minutes": cause.late_minutes, "rides": len(cause.ride_ids)}
-    if exception_row.ride is not None and exception_row.ride.driver_id is None:
+    if not _has_driver(exception_row):
         title = _("%(driver)s is out: %(rides)d rides without a driver") % values
         return {"title": title, "step": _("Assign other drivers to the rides")}
     title = _("%(driver)s runs late: %(rides)d rides at risk") % values
     if cause.late_minutes:
         title = _("%(driver)s runs %(minutes)d min late: %(rides)d rides at risk") % values
     return {"title": title, "step": _("Move rides to other drivers, or give the pickup locations the new times")}
+
+
+def _has_driver(exception_row: RideException) -> bool:
+    return exception_row.ride is not None and exception_row.ride.driver_id is not None
 
 
 def _ride_at_risk(ride: Ride, by: Principal) -> dict[str, Any]:
