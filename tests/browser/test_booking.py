@@ -357,3 +357,26 @@ def test_ride_is_booked_without_script(desk: Inspector, grace: Rider) -> None:
         expect(page.get_by_role("status").first).to_contain_text("The ride and the return trip are booked.")
 
     assert Ride.objects.count() == 2
+
+
+def test_ride_that_took_place_is_recorded_by_a_supervisor(inspector_of: InspectorOf, grace: Rider) -> None:
+    supervisor = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCH_SUPERVISOR, name="Sam Supervisor"))
+    yesterday = today() - dt.timedelta(days=1)
+    with supervisor.context() as context:
+        page = context.new_page()
+        page.goto(f"{supervisor.url}{BOOK}?rider={grace.pk}&facility={grace.facilities.get().pk}")
+        page.locator("#id_day").fill(yesterday.isoformat())
+        page.locator("#id_clock").fill("14:05")
+        expect(page.locator("#ahead")).to_contain_text("has passed")
+        page.locator("#id_after_the_fact").check()
+        expect(page.locator("#ahead")).to_contain_text("Recorded after the fact: nothing is promised.")
+        found = faults(page)
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_role("status").first).to_contain_text("The ride is recorded.")
+        page.get_by_role("link", name="Open the ride").click()
+        expect(page.locator("h1")).to_contain_text("Recorded after the fact")
+        found += faults(page)
+
+    ride = Ride.objects.get()
+    assert (ride.after_the_fact, ride.promised_pickup_by, ride.next_check_at) == (True, None, None)
+    assert found == [], "\n".join(found)

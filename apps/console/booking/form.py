@@ -109,9 +109,11 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
     facility = forms.ChoiceField(label=gettext_lazy("Facility"), required=False)
     allow_duplicate = forms.BooleanField(label=gettext_lazy("Book anyway"), required=False)
     after_the_fact = forms.BooleanField(
-        label=gettext_lazy("Already took place: record it after the fact"),
+        label=gettext_lazy("Already took place"),
         required=False,
-        help_text=gettext_lazy("Up to 72 hours back. Nothing is promised, and no alert opens."),
+        help_text=gettext_lazy(
+            "Records the ride after the fact, up to 72 hours back. Nothing is promised, and no alert opens."
+        ),
     )
     driver_notes = forms.CharField(
         label=gettext_lazy("Note to the driver"),
@@ -315,7 +317,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
 
     def _suggest_recording(self, refusal: DomainError) -> None:
         if isinstance(refusal, PickupInPast) and "after_the_fact" in self.fields and not self.is_recorded:
-            self.add_error("after_the_fact", _("If the ride has already taken place, check this."))
+            self.add_error("after_the_fact", _("If the ride has already taken place, check “Already took place”."))
 
     def _names(self) -> dict[str, str]:
         is_arrival = self.cleaned_data.get("when") == ARRIVE

@@ -559,7 +559,9 @@ def test_supervisor_records_a_ride_after_the_fact(grace: Rider, hospital: Facili
     refused = book(client, about, clock="07:00")
     response = book(client, about, clock="7", after_the_fact="on")
 
-    assert refused.context["form"].errors["after_the_fact"] == ["If the ride has already taken place, check this."]
+    assert refused.context["form"].errors["after_the_fact"] == [
+        "If the ride has already taken place, check “Already took place”."
+    ]
     ride = Ride.objects.get()
     assert (ride.after_the_fact, ride.pickup_at, ride.promised_pickup_by) == (True, _at(7), None)
     assert "The ride is recorded. Assign its driver and log its times on its page." in told(response)[0]
