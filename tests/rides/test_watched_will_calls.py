@@ -66,7 +66,7 @@ def test_will_call_is_counted_from_the_release(dispatcher: Principal, hospital: 
             "unassigned_at_risk": "critical",
             "will_call_overdue": "critical",
             "no_driver_available": "critical",
-            "late_pickup": "critical",
+            "late_pickup": "warning",
         },
     }
     told = RideException.objects.get(type="unassigned_at_risk").details["told"]

@@ -17,7 +17,7 @@ from apps.rides.models import Ride, RideException
 from apps.rides.queries import monitored_rides
 from apps.rides.rules.exception_types import ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import exception_monitor, exceptions
+from apps.rides.services import exception_changes, exception_monitor, exceptions
 from lib.access import system
 from tests import factories
 from tests.rides.looks import released
@@ -106,14 +106,14 @@ class Killed(BaseException):
 
 @contextmanager
 def killed_after(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
-    work = getattr(exception_monitor, name)
+    work = getattr(exception_changes, name)
 
     def last(*given: Any, **named: Any) -> None:
         work(*given, **named)
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(exception_monitor, name, last)
+        patch.setattr(exception_changes, name, last)
         yield
 
 
