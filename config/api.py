@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, path
 from apps.accounts.api import idempotency, permissions
 from apps.accounts.api.views import TokenViewSet
 from apps.dispatch.api.absences import AbsenceViewSet
+from apps.dispatch.api.outages import OutageViewSet
 from apps.events.api.views import EventViewSet
 from apps.exports.api.destination_views import DestinationViewSet
 from apps.exports.api.export_views import ExportViewSet
@@ -71,6 +72,8 @@ fleet = [
     _route("vehicles", VehicleViewSet, _LIST),
     _route("vehicles/<uuid:id>", VehicleViewSet, _ONE),
     _route("vehicles/<uuid:id>/status", VehicleStatusViewSet, {"post": "status_change"}),
+    _route("vehicles/<uuid:id>/outages", OutageViewSet, {"post": "create"}),
+    _route("vehicles/<uuid:id>/outages/<uuid:outage_id>", OutageViewSet, {"delete": "destroy"}),
     _route("vehicles/<uuid:id>/credentials", VehicleCredentialViewSet, _LIST),
     _route("credentials/<uuid:id>/verify", CredentialReviewViewSet, {"post": "verify"}),
     _route("credentials/<uuid:id>/reject", CredentialReviewViewSet, {"post": "reject"}),

@@ -71,6 +71,7 @@ class Operation:
         named = (
             named.replace("<str:file>", "rides.ndjson")
             .replace("<uuid:absence_id>", row_id)
+            .replace("<uuid:outage_id>", row_id)
             .replace("<uuid:ride_id>", row_id)
         )
         return PREFIX + named.replace("<uuid:id>", row_id)

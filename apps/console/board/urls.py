@@ -39,6 +39,7 @@ urlpatterns = [
     path("drivers/<uuid:driver_id>/out/<uuid:absence_id>/", absence_views.absence, name="driver_absence"),
     path("drivers/<uuid:driver_id>/out/<uuid:absence_id>/undo/", absence_views.undo, name="undo_absence"),
     path("vehicles/<uuid:vehicle_id>/down/", vehicle_down_views.report, name="vehicle_down"),
+    path("vehicles/<uuid:vehicle_id>/down/<uuid:outage_id>/undo/", vehicle_down_views.undo, name="undo_outage"),
     path("drivers/<uuid:driver_id>/late/", running_late_views.running_late, name="running_late"),
     path("drivers/<uuid:driver_id>/break/", run_views.pause, name="board_break"),
 ]

@@ -1,12 +1,13 @@
 """A driver is out: the absence, the rides it frees, and who can take them."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.dispatch.rules.suggesting import UnplacedRide, most_frequent
+from apps.dispatch.rules.suggesting import Suggestion, UnplacedRide, most_frequent
 from apps.dispatch.services import driver_out
 from apps.fleet.models import AbsenceReason, Shift
 from apps.fleet.services.absences import ShiftEffect
@@ -133,10 +134,7 @@ class AbsenceViewSet(ApiViewSet):
             by=self.principal,
             at=self.at,
         )
-        freed = [
-            {"ride_id": ride_id, "best": out.best.get(ride_id), "conflicts": _conflicts(out.unplaced.get(ride_id))}
-            for ride_id in out.reported.freed_ids
-        ]
+        freed = freed_rides(out.reported.freed_ids, out.best, out.unplaced)
         return self.answer({"reported": out.reported, "freed_rides": freed})
 
     def destroy(self, request: Request, id: UUID, absence_id: UUID) -> Response:
@@ -151,6 +149,18 @@ class AbsenceViewSet(ApiViewSet):
         return self.answer(undone)
 
 
-def _conflicts(unplaced: UnplacedRide | None) -> list[dict[str, Any]]:
-    counts = {} if unplaced is None else unplaced.against
-    return [{"code": code, "drivers": count} for code, count in most_frequent(counts)]
+def freed_rides(
+    ride_ids: Iterable[UUID], best: Mapping[UUID, Suggestion], unplaced: Mapping[UUID, UnplacedRide]
+) -> list[dict[str, Any]]:
+    """Return what `FreedRideOut` shows of rides, in the order of `ride_ids`."""
+    return [
+        {
+            "ride_id": ride_id,
+            "best": best.get(ride_id),
+            "conflicts": [
+                {"code": code, "drivers": count}
+                for code, count in most_frequent(unplaced[ride_id].against if ride_id in unplaced else {})
+            ],
+        }
+        for ride_id in ride_ids
+    ]

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import Count
+from django.db.models import Count, Prefetch
 
 from apps.dispatch.models import Handover
 from apps.dispatch.queries.board import BoardRide, DriverRow, awaits_release, board
 from apps.dispatch.rules.axis import Axis, service_day
 from apps.events.models import Event
-from apps.fleet.models import Driver, Leave, Vehicle, VehicleStatus
+from apps.fleet.models import Driver, Leave, Vehicle, VehicleOutage, VehicleStatus
 from lib.access import Principal
 from lib.ids import oldest_of
 
@@ -44,7 +44,10 @@ class RiskyRide:
 
 @dataclass(frozen=True, slots=True)
 class HandoverFacts:
-    """The state of the desk at an instant; `changes` counts events by type since `since`."""
+    """The state of the desk at an instant; `changes` counts events by type since `since`.
+
+    `vehicles` have their open outages loaded.
+    """
 
     absences: list[Leave]
     vehicles: list[Vehicle]
@@ -56,12 +59,13 @@ class HandoverFacts:
 
 
 def handover_facts(zone: str, *, by: Principal, at: dt.datetime) -> HandoverFacts:
-    """Read what a handover shows, within the caller's data scope.  The queries of a board and four more."""
+    """Read what a handover shows, within the caller's data scope.  The queries of a board and five more."""
     sign_offs = list(Handover.objects.order_by("-signed_at")[:RECENT])
     since = max(sign_offs[0].signed_at, at - LONGEST) if sign_offs else at - LAST_SHIFT
     drivers = Driver.objects.visible_to(by)
     absences = Leave.objects.filter(driver__in=drivers, ends_at__gt=at, starts_at__lt=at + OUT_WITHIN)
     vehicles = Vehicle.objects.visible_to(by).exclude(status__in=[VehicleStatus.IN_SERVICE, VehicleStatus.RETIRED])
+    outages = Prefetch("outages", VehicleOutage.objects.filter(ends_at__gt=at).order_by("-reported_at"))
     today = board(Axis(service_day(at, zone), zone), by=by, at=at)
     soon = at + AT_RISK_WITHIN
     waiting = [
@@ -79,7 +83,7 @@ def handover_facts(zone: str, *, by: Principal, at: dt.datetime) -> HandoverFact
     events = Event.objects.visible_to(by).filter(id__gte=oldest_of(since), occurred_at__gte=since, type__in=CHANGES)
     return HandoverFacts(
         absences=list(absences.select_related("driver").order_by("starts_at", "id")),
-        vehicles=list(vehicles.order_by("unit_number", "id")),
+        vehicles=list(vehicles.prefetch_related(outages).order_by("unit_number", "id")),
         at_risk=sorted(
             [*waiting, *late], key=lambda risky: (risky.board_ride.slot.latest_pickup_at, risky.board_ride.ride.pk)
         ),

@@ -19,7 +19,7 @@ from lib.access import Principal
 # What a driver does for the rest of the day with another vehicle.
 WITHIN: Final = dt.timedelta(hours=14)
 # Rides with an earlier pickup time were never closed.
-_PAST: Final = dt.timedelta(hours=24)
+PAST: Final = dt.timedelta(hours=24)
 _OF_VEHICLE: Final = (
     ViolationCode.VEHICLE_OUT_OF_SERVICE,
     ViolationCode.PROVIDER_MISMATCH,
@@ -32,7 +32,7 @@ _OF_VEHICLE: Final = (
 class VehicleCrew:
     """A driver with the vehicle: shifts and rides that have not departed, those under way, and vehicles that fit.
 
-    `spares` fit every one of `rides` and are free for `WITHIN`; rides are soonest first.
+    `spares` fit every one of `rides` and are free until then; rides are soonest first.
     """
 
     driver: Driver
@@ -42,15 +42,20 @@ class VehicleCrew:
     spares: tuple[Vehicle, ...]
 
 
-def vehicle_crews(vehicle: Vehicle, *, by: Principal, at: dt.datetime) -> list[VehicleCrew]:
-    """Return who drives this vehicle from now on, within `WITHIN`.  At most ten queries; reads without locks."""
-    until = at + WITHIN
+def vehicle_crews(
+    vehicle: Vehicle, *, until: dt.datetime | None = None, by: Principal, at: dt.datetime
+) -> list[VehicleCrew]:
+    """Return who drives this vehicle from now `until` (default: for `WITHIN`).
+
+    At most ten queries; reads without locks.
+    """
+    until = until or at + WITHIN
     shifts: dict[UUID, list[Shift]] = defaultdict(list)
     planned = Shift.objects.filter(status=Shift.Status.PLANNED, starts_at__lt=until, ends_at__gt=at)
     for shift in planned.filter(vehicle=vehicle).order_by("starts_at"):
         shifts[shift.driver_id].append(shift)
     rides: dict[UUID | None, list[Ride]] = defaultdict(list)
-    open_rides = Ride.objects.filter(status__in=sorted(WITH_DRIVER), pickup_at__gt=at - _PAST, pickup_at__lt=until)
+    open_rides = Ride.objects.filter(status__in=sorted(WITH_DRIVER), pickup_at__gt=at - PAST, pickup_at__lt=until)
     for ride in open_rides.visible_to(by).filter(vehicle=vehicle).select_related("rider").order_by("pickup_at", "pk"):
         rides[ride.driver_id].append(ride)
     drivers = list(
@@ -81,6 +86,16 @@ def vehicle_crews(vehicle: Vehicle, *, by: Principal, at: dt.datetime) -> list[V
         )
         for driver in drivers
     ]
+
+
+def first_choices(crews: Sequence[VehicleCrew]) -> dict[UUID, UUID]:
+    """Return the first vehicle that fits, by driver: one that no driver before has.  Drivers without one are absent."""
+    chosen: dict[UUID, UUID] = {}
+    for crew in crews:
+        first = next((spare.pk for spare in crew.spares if spare.pk not in chosen.values()), None)
+        if first is not None:
+            chosen[crew.driver.pk] = first
+    return chosen
 
 
 def _fits(spare: Vehicle, driver: Driver, needs: Sequence[RideNeeds], facts: Facts | None) -> bool:

@@ -10,9 +10,11 @@ from apps.fleet.models.crew import (
     Leave,
     LiftType,
     OfProviderQuerySet,
+    OutageReason,
     Qualification,
     Shift,
     Vehicle,
+    VehicleOutage,
     VehicleStatus,
     VehicleType,
 )
@@ -32,9 +34,11 @@ __all__ = [
     "Leave",
     "LiftType",
     "OfProviderQuerySet",
+    "OutageReason",
     "Qualification",
     "Shift",
     "Vehicle",
+    "VehicleOutage",
     "VehicleStatus",
     "VehicleType",
 ]

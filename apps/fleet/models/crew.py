@@ -275,6 +275,42 @@ class Leave(models.Model):
         return f"leave {self.pk}"
 
 
+class OutageReason(TextChoices):
+    BREAKDOWN = "breakdown", pgettext_lazy("vehicle outage", "Breakdown")
+    ACCIDENT = "accident", pgettext_lazy("vehicle outage", "Accident")
+    MAINTENANCE = "maintenance", pgettext_lazy("vehicle outage", "Maintenance")
+    OTHER = "other", pgettext_lazy("vehicle outage", "Other")
+
+
+class VehicleOutage(models.Model):
+    """A vehicle that a dispatcher reported down.  Until `ends_at`, its drivers have other vehicles.
+
+    `undo`: the status, shifts and rides as they were, with their versions afterwards; see `services.outages`.  The ids
+    of rides have no foreign key, because rides are in an app above.
+    """
+
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
+    vehicle = models.ForeignKey(Vehicle, models.CASCADE, related_name="outages", verbose_name=_("vehicle"))
+    starts_at = models.DateTimeField(_("starts at"))
+    ends_at = models.DateTimeField(_("ends at"))
+    reason = models.CharField(_("reason"), max_length=11, choices=OutageReason)
+    note = models.CharField(_("note"), max_length=100, blank=True)
+    reported_at = models.DateTimeField(_("reported at"))
+    reported_by = models.CharField(_("reported by"), max_length=60)  # an actor: "user:<id>"
+    undo = models.JSONField(_("undo"), default=dict, editable=False)
+
+    class Meta:
+        verbose_name = _("vehicle outage")
+        verbose_name_plural = _("vehicle outages")
+        constraints = [
+            models.CheckConstraint(name="outage_forward", condition=Q(starts_at__lt=F("ends_at"))),
+            models.CheckConstraint(name="outage_reason_known", condition=Q(reason__in=OutageReason.values)),
+        ]
+
+    def __str__(self) -> str:
+        return f"outage {self.pk}"
+
+
 class Shift(models.Model):
     """A driver in a vehicle for `[starts_at, ends_at)`.  Constraints keep both out of two shifts at the same time."""
 

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.audit.services import audit
 from apps.fleet.models import AbsenceReason, Driver, Leave, Shift
 from apps.fleet.services.changes import record_event
-from apps.fleet.services.shifts import ShiftTaken, once
+from apps.fleet.services.shifts import ShiftTaken, save_consequence
 from apps.organizations.rules.opening_hours import local_instant
 from lib.access import Principal
 from lib.errors import Code, DomainError, InvalidInput, NotFound
@@ -201,7 +201,7 @@ def _take_out(shift: Shift, starts_at: datetime, ends_at: datetime, by: Principa
     else:
         shift.status = Shift.Status.CANCELLED
         effect, column = ShiftEffect.REMOVED, "status"
-    _save(shift, [column], by)
+    save_consequence(shift, [column], because="absence", by=by)
     return ChangedShift(shift, effect)
 
 
@@ -213,24 +213,11 @@ def _give_back(row: Mapping[str, Any], by: Principal) -> Shift:
     shift.ends_at = datetime.fromisoformat(row["endsAt"])
     shift.status = Shift.Status.PLANNED
     try:
-        with transaction.atomic(), once():
-            _save(shift, ["starts_at", "ends_at", "status"], by)
+        with transaction.atomic():
+            save_consequence(shift, ["starts_at", "ends_at", "status"], because="absence", by=by)
     except ShiftTaken as taken:
         raise ShiftChangedSince from taken
     return shift
-
-
-def _save(shift: Shift, columns: list[str], by: Principal) -> None:
-    shift.version += 1
-    shift.save(update_fields=[*columns, "version", "updated_at"])
-    verb = "cancel" if shift.status == Shift.Status.CANCELLED else "amend"
-    audit.record(
-        by=by,
-        action=f"shifts.{verb}",
-        subject_type="shift",
-        subject_id=shift.pk,
-        details={"changed": sorted(columns), "because": "absence"},
-    )
 
 
 def _record(driver: Driver, action: str, leave: Leave, *, by: Principal, at: datetime) -> None:

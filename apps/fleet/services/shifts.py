@@ -168,3 +168,22 @@ def once() -> Iterator[None]:
         if subject is None:
             raise
         raise ShiftTaken(subject) from refusal
+
+
+def save_consequence(shift: Shift, columns: list[str], *, because: str, by: Principal) -> None:
+    """Save a locked shift that an absence or outage changes, with its audit entry.
+
+    Raises:
+        ShiftTaken: the driver or vehicle has another shift in that period.
+    """
+    shift.version += 1
+    with once():
+        shift.save(update_fields=[*columns, "version", "updated_at"])
+    verb = "cancel" if shift.status == Shift.Status.CANCELLED else "amend"
+    audit.record(
+        by=by,
+        action=f"shifts.{verb}",
+        subject_type="shift",
+        subject_id=shift.pk,
+        details={"changed": sorted(columns), "because": because},
+    )

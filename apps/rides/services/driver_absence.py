@@ -14,10 +14,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from apps.events.models import Event
 from apps.fleet.models import AbsenceReason, Driver, Leave, Shift
 from apps.fleet.queries import lock_crews
 from apps.fleet.services import absences, drivers
@@ -27,7 +25,7 @@ from apps.rides.queries import absence_rides
 from apps.rides.queries.absence_rides import meets, soonest_first
 from apps.rides.rules.facts import Span
 from apps.rides.rules.lifecycle import RideStatus
-from apps.rides.services import assignment, exceptions, offers
+from apps.rides.services import assignment, offers, restored_rides
 from apps.rides.services.fleet_changes import TRIES, RidesKeepComing
 from lib.access import Principal
 from lib.errors import Code, Detail, DomainError
@@ -36,8 +34,6 @@ from lib.scopes import Scope
 UNASSIGN_REASON: Final[Mapping[str, str]] = {AbsenceReason.SICK: "driver_ill"}
 _ANY_OTHER: Final = "driver_absent"
 _AS_BEFORE: Final = "The absence of the driver was undone."  # stored in the database: not translated
-# Exceptions open and resolve by themselves while a ride waits; they are no decision of a person about the ride.
-_NO_CHANGE: Final = (exceptions.OPENED, exceptions.NOTED, exceptions.ACKNOWLEDGED, exceptions.RESOLVED)
 
 
 class FreedRidesChanged(DomainError):
@@ -147,16 +143,16 @@ def undo(
     freed: Mapping[UUID, Mapping[str, Any]] = (
         {} if without_rides else {UUID(row["id"]): row for row in undo_facts.get("rides", [])}
     )
-    rides = _locked(freed)
+    rides = restored_rides.locked(freed)
     before = list(Assignment.objects.filter(pk__in=[row["assignmentId"] for row in freed.values()]))
     crew_ids = {driver_id, *(person for row in before for person in (row.driver_id, *row.attendant_ids))}
     lock_crews(crew_ids, {row.vehicle_id for row in before})
     driver = drivers.locked_driver(driver_id, by)
     leave = absences.locked_absence(driver, absence_id, at=at)
-    if changed := _changed(rides, freed):
+    if changed := restored_rides.changed_since(rides, freed):
         raise FreedRidesChanged(changed)
     restored = absences.undo(leave, driver, as_far_as_possible=without_rides, by=by, at=at)
-    _assign_again(before, rides, by=by, at=at)
+    restored_rides.assign_again(before, rides, why=_AS_BEFORE, by=by, at=at)
     visible_ids = set(Ride.objects.visible_to(by).filter(pk__in=freed).values_list("pk", flat=True))
     return UndoneAbsence(restored, [ride.pk for ride in soonest_first(rides) if ride.pk in visible_ids])
 
@@ -173,7 +169,7 @@ def _report(
     by: Principal,
     at: datetime,
 ) -> ReportedAbsence:
-    rides = _locked(ride_ids)
+    rides = restored_rides.locked(ride_ids)
     driver = drivers.locked_driver(driver_id, by)
     ends_at = ends_at or absences.default_end(driver, starts_at)
     away = Span(starts_at, ends_at)
@@ -201,14 +197,14 @@ def _free(
     """Unassign locked rides, and remember them for the undo."""
     dispatcher = by.elevated(Scope.ASSIGNMENTS_WRITE)
     reason_code = UNASSIGN_REASON.get(reason, _ANY_OTHER)
-    freed, remembered = [], []
+    freed, rows = [], []
     for ride in soonest_first(rides):
-        former_assignment, former_version = str(ride.assignment_id), ride.version
+        former_assignment_id, former_version = ride.assignment_id, ride.version
         assignment.detach(ride, reason_code=reason_code, note=note, by=dispatcher, at=at)
         assignment.audit_release(ride, reason_code=reason_code, note=note, by=by)
         freed.append(FreedRide(ride.pk, former_version, ride.version))
-        remembered.append({"id": str(ride.pk), "version": ride.version, "assignmentId": former_assignment})
-    absences.remember(leave, "rides", remembered)
+        rows.append(restored_rides.remembered(ride, former_assignment_id))
+    absences.remember(leave, "rides", rows)
     return freed
 
 
@@ -216,11 +212,6 @@ def _withdraw_offers(rides: Collection[Ride], driver: Driver, away: Span, *, by:
     """Withdraw the open offers of locked rides to the driver; return the rides, soonest first."""
     affected = [ride for ride in soonest_first(rides) if meets(ride, away, at)]
     return [ride.pk for ride in affected if offers.withdraw(ride, driver.pk, why="driver_absent", by=by, at=at)]
-
-
-def _locked(ride_ids: Collection[UUID]) -> list[Ride]:
-    rows = Ride.objects.filter(pk__in=ride_ids).select_for_update(of=("self",))
-    return list(rows.select_related("facility", "pickup_facility", "payer").order_by("pk"))
 
 
 def _concerned(driver_id: UUID, since: datetime) -> list[Ride]:
@@ -240,35 +231,3 @@ def _require_all_locked(driver: Driver, away: Span, ride_ids: Collection[UUID], 
 
 def _is_freed(ride: Ride, driver: Driver, away: Span, at: datetime) -> bool:
     return ride.driver_id == driver.pk and ride.status == RideStatus.ASSIGNED and meets(ride, away, at)
-
-
-def _changed(rides: Sequence[Ride], freed: Mapping[UUID, Mapping[str, Any]]) -> list[UUID]:
-    """Return the rides that a person or the service has changed since they were freed, soonest first."""
-    since: Q = Q(pk__in=[])
-    for ride_id, row in freed.items():
-        since |= Q(subject_id=ride_id, sequence__gt=row["version"])
-    events = Event.objects.filter(since, subject_type="ride").exclude(type__in=_NO_CHANGE)
-    changed_ids = set(events.values_list("subject_id", flat=True))
-    return [ride.pk for ride in soonest_first(rides) if ride.pk in changed_ids or ride.status != RideStatus.SCHEDULED]
-
-
-def _assign_again(before: Sequence[Assignment], rides: Sequence[Ride], *, by: Principal, at: datetime) -> None:
-    """Assign the crews of these former assignments again.
-
-    Soft violations, which the former assignment had or which came with time, are overridden; hard ones refuse.
-    """
-    dispatcher = by.elevated(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_OVERRIDE)
-    assignments = {row.ride_id: row for row in before}
-    for ride in rides:
-        former = assignments[ride.pk]
-        assignment.assign(
-            ride_id=ride.pk,
-            driver_id=former.driver_id,
-            vehicle_id=former.vehicle_id,
-            attendant_ids=former.attendant_ids,
-            method=former.method,
-            override=True,
-            override_reason=former.override_reason or _AS_BEFORE,
-            by=dispatcher,
-            at=at,
-        )

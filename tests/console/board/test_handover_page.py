@@ -10,6 +10,7 @@ from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.dispatch.models import Handover
 from apps.dispatch.queries.handover import handover_facts
+from apps.dispatch.services import vehicle_down
 from apps.fleet.models import Leave
 from apps.rides.models import Ride
 from apps.rides.rules.exception_types import ExceptionType
@@ -87,6 +88,15 @@ def test_page_shows_alerts_with_owner_and_is_audited(desk: Client) -> None:
     assert "Note: Call the daughter first." in page
     assert "Promises at risk in the next two hours (1)" in page
     assert AuditEntry.objects.get(action="dispatch.handover").rider_ids == [ride.rider_id]
+
+
+def test_page_says_why_a_vehicle_is_out(desk: Client, dispatcher: Principal) -> None:
+    _, vehicle = fit_pair()
+    vehicle_down.report(
+        vehicle_id=vehicle.pk, reason="accident", note="Rear bumper.", replacements={}, by=dispatcher, at=NOW
+    )
+
+    assert "Out of service · Accident : Rear bumper., 2026-11-20 09:00" in text_of(desk.get(PAGE))
 
 
 def test_sign_off_is_recorded_and_shown_to_the_next(desk: Client) -> None:
