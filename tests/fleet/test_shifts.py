@@ -55,6 +55,47 @@ def test_shift_moved_into_another_is_refused(shift: Shift, fleet_admin: Principa
     assert everything() == before
 
 
+def amend(shift: Shift, by: Principal, **changes: Any) -> Shift:
+    return shifts.amend(shift_id=shift.pk, changes=changes, expected_version=None, by=by, at=NOW)
+
+
+def test_break_is_planned_and_leaves_with_the_part_of_the_shift(shift: Shift, fleet_admin: Principal) -> None:
+    hour = dt.timedelta(hours=1)
+    starts_at, ends_at = shift.starts_at + 2 * hour, shift.starts_at + 2.5 * hour
+
+    planned = amend(shift, fleet_admin, break_starts_at=starts_at, break_ends_at=ends_at)
+    later = amend(shift, fleet_admin, ends_at=shift.ends_at + hour)
+    cut = amend(shift, fleet_admin, ends_at=shift.starts_at + hour)
+
+    assert (planned.break_starts_at, planned.break_ends_at) == (starts_at, ends_at)
+    assert (later.break_starts_at, later.break_ends_at) == (starts_at, ends_at)
+    assert (cut.break_starts_at, cut.break_ends_at, cut.version) == (None, None, 4)
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "field"),
+    [
+        (2, None, "breakEndsAt"),
+        (None, 2, "breakStartsAt"),
+        (3, 2, "breakEndsAt"),
+        (-1, 1, "breakStartsAt"),
+        (2, 99, "breakStartsAt"),
+    ],
+    ids=["no end", "no start", "backwards", "before the shift", "after the shift"],
+)
+def test_break_that_makes_no_sense_changes_nothing(
+    shift: Shift, fleet_admin: Principal, starts: int | None, ends: int | None, field: str
+) -> None:
+    before = everything()
+    moments = [None if hours is None else shift.starts_at + dt.timedelta(hours=hours) for hours in (starts, ends)]
+
+    with pytest.raises(InvalidInput) as refusal:
+        amend(shift, fleet_admin, break_starts_at=moments[0], break_ends_at=moments[1])
+
+    assert refusal.value.details[0].field == field
+    assert everything() == before
+
+
 def test_shift_goes_over_to_another_pair(shift: Shift, fleet_admin: Principal) -> None:
     driver, vehicle = fit_pair()
 

@@ -61,6 +61,25 @@ def test_nearest_suitable_driver_is_first_and_refused_last(dispatcher: Principal
     assert [one.code.value for one in listed[2].violations] == ["DRIVER_INACTIVE"]
 
 
+def test_planned_break_is_a_conflict_and_delays_the_departure(dispatcher: Principal) -> None:
+    driver, vehicle = fit_pair(**seen(NEAR))
+    hour = dt.timedelta(hours=1)
+    shift = {"driver": driver, "vehicle": vehicle, "starts_at": NOW - hour, "ends_at": PICKUP + 4 * hour}
+    planned = factories.ShiftFactory.create(**shift, break_starts_at=NOW, break_ends_at=PICKUP + hour)
+    during, after = factories.RideFactory.create(), factories.RideFactory.create(pickup_at=PICKUP + hour)
+
+    (one,) = candidates(ride_id=during.pk, by=dispatcher, at=NOW)
+    (later,) = candidates(ride_id=after.pk, by=dispatcher, at=NOW)
+    type(planned).objects.update(break_starts_at=None, break_ends_at=None)
+    (without,) = candidates(ride_id=during.pk, by=dispatcher, at=NOW)
+
+    assert [str(violation.message) for violation in one.violations] == ["The driver has a planned break at that time."]
+    assert one.predicted_pickup_at is not None
+    assert one.predicted_pickup_at > PICKUP + hour
+    assert (later.violations, later.available_at) == ((), PICKUP + hour)
+    assert (without.violations, without.predicted_pickup_at) == ((), PICKUP)
+
+
 def test_reasons_say_in_words_what_speaks_for_a_driver(dispatcher: Principal) -> None:
     driver, vehicle = fit_pair(**seen(NEAR))
     ride = factories.RideFactory.create(rider__preferred_driver_ids=[driver.pk], accommodation={})

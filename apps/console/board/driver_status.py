@@ -50,6 +50,9 @@ def _on_the_way(current: BoardRide, timeline: Timeline, to: Disclosure, clock: C
 def _without_ride(row: DriverRow, clock: Clock, at: dt.datetime) -> str:
     if row.driver.on_break:
         return _("On break")
+    pause = next((span for span in row.breaks if span.starts_at <= at < span.ends_at), None)
+    if pause is not None:
+        return _("Planned break until %(clock)s") % {"clock": clock(pause.ends_at)}
     away = next((span for span in row.leave if span.starts_at <= at < span.ends_at), None)
     if away is not None:
         return _("Away until %(clock)s") % {"clock": clock(away.ends_at)}

@@ -50,6 +50,7 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
         "is_late": any(board_ride.late for board_ride in driver_row.rides),
         "rows": [row(board_ride, driver_row, reader) for board_ride in driver_row.rides],
         "duty": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.duty],
+        "breaks": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.breaks],
         "leave": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.leave],
         "reasons": reason_codes.offered(ReasonList.UNASSIGN),
         "zone": reader.at.astimezone(reader.zone).strftime("%Z"),

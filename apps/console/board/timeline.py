@@ -89,7 +89,7 @@ def render_driver_row(driver_row: DriverRow, axis: Axis, reader: Reader) -> Safe
     delayed = [ride.is_late for ride in driver_row.rides if ride.late and not ride.is_context]
     track = [
         *(_stretch("off", span, axis) for span in _off(driver_row.duty, axis)),
-        *(_stretch("leave", span, axis) for span in driver_row.leave),
+        *(_stretch("leave", span, axis) for span in (*driver_row.leave, *driver_row.breaks)),
         _lines(driver_row, axis),
         *(_bar(board_ride, row, axis, reader) for board_ride, row in zip(driver_row.rides, placed, strict=True)),
     ]

@@ -89,6 +89,8 @@ class ShiftForm(RidesConfirmation):
     day = day_field(gettext_lazy("Day"))
     starts = ClockField(label=gettext_lazy("From"))
     ends = ClockField(label=gettext_lazy("Until"))
+    break_starts = ClockField(label=gettext_lazy("Break from"), required=False)
+    break_ends = ClockField(label=gettext_lazy("Break until"), required=False)
     which = forms.ChoiceField(
         label=gettext_lazy("The clocks go back: which of the two"),
         required=False,
@@ -98,10 +100,13 @@ class ShiftForm(RidesConfirmation):
 
     names: Mapping[str, str] = {
         "driverId": "driver", "vehicleId": "vehicle", "startsAt": "starts", "endsAt": "ends",
+        "breakStartsAt": "break_starts", "breakEndsAt": "break_ends",
     }  # fmt: skip
     asks_which = False
     starts_at: dt.datetime | None = None
     ends_at: dt.datetime | None = None
+    break_starts_at: dt.datetime | None = None
+    break_ends_at: dt.datetime | None = None
 
     def __init__(self, *args: Any, drivers: Sequence[Driver], vehicles: Sequence[Vehicle], **options: Any) -> None:
         super().__init__(*args, **options)
@@ -120,7 +125,7 @@ class ShiftForm(RidesConfirmation):
     def clean(self) -> dict[str, Any]:
         values = self.cleaned_data
         zone, day = self._zones.get(values.get("driver", "")), values.get("day")
-        for name in ("starts", "ends"):
+        for name in ("starts", "ends", "break_starts", "break_ends"):
             if isinstance(values.get(name), dt.timedelta):
                 self.add_error(name, _("Enter a time of day, such as 14:30 or 2:30p."))
         starts, ends = values.get("starts"), values.get("ends")
@@ -131,7 +136,16 @@ class ShiftForm(RidesConfirmation):
             return values
         self.starts_at = self._instant("starts", day, starts, zone)
         self.ends_at = self._instant("ends", day if ends > starts else day + _DAY, ends, zone)
+        self.break_starts_at = self._break("break_starts", day, starts, zone)
+        self.break_ends_at = self._break("break_ends", day, starts, zone)
         return values
+
+    def _break(self, name: str, day: dt.date, starts: dt.time, zone: str) -> dt.datetime | None:
+        """Return a time of the break; one before the start of the shift is on the next day."""
+        time = self.cleaned_data.get(name)
+        if not isinstance(time, dt.time):
+            return None
+        return self._instant(name, day if time >= starts else day + _DAY, time, zone)
 
     def _instant(self, name: str, day: dt.date, time: dt.time, zone: str) -> dt.datetime | None:
         candidates, words = instants(day, time, zone), {"time": clock(time)}
@@ -155,6 +169,8 @@ class ShiftForm(RidesConfirmation):
             "vehicle_id": UUID(self.cleaned_data["vehicle"]),
             "starts_at": self.starts_at,
             "ends_at": self.ends_at,
+            "break_starts_at": self.break_starts_at,
+            "break_ends_at": self.break_ends_at,
         }
 
 
@@ -165,7 +181,15 @@ class StepForm(RidesConfirmation):
 def times_of(shift: Shift, zone: str) -> dict[str, str]:
     """Return the day and times of a shift as initial values of its form."""
     begins, ends = (at.astimezone(ZoneInfo(zone)) for at in (shift.starts_at, shift.ends_at))
-    return {"day": begins.date().isoformat(), "starts": clock(begins), "ends": clock(ends)}
+    return {"day": begins.date().isoformat(), "starts": clock(begins), "ends": clock(ends), **break_of(shift, zone)}
+
+
+def break_of(shift: Shift, zone: str) -> dict[str, str]:
+    """Return the local times of the planned break; empty without one."""
+    if shift.break_starts_at is None or shift.break_ends_at is None:
+        return {}
+    begins, ends = (at.astimezone(ZoneInfo(zone)) for at in (shift.break_starts_at, shift.break_ends_at))
+    return {"break_starts": clock(begins), "break_ends": clock(ends)}
 
 
 def _name(driver: Driver) -> str:

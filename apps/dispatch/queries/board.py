@@ -110,7 +110,7 @@ class DriverRow:
     """A driver's row: open rides in order of their start, ended rides, and working hours.
 
     `duty` is empty if the driver does not work in shifts.  `timeline`: the predicted rest of the day, None for a day
-    that is over or further ahead than tomorrow.
+    that is over or further ahead than tomorrow.  `breaks` are planned.
     """
 
     driver: Driver
@@ -122,6 +122,7 @@ class DriverRow:
     rides: tuple[BoardRide, ...]
     ended: tuple[EndedRide, ...]
     timeline: Timeline | None
+    breaks: tuple[Span, ...] = ()
 
     @property
     def next_at(self) -> dt.datetime | None:
@@ -280,8 +281,11 @@ def _driver_rows(
     working_hours = {
         driver_id: [Span(shift.starts_at, shift.ends_at) for shift in planned] for driver_id, planned in duty.items()
     }
+    not_driving = {driver_id: [*away[driver_id], *_breaks(duty[driver_id])] for driver_id in ids}
     timelines = (
-        timelines_of(rows, working_hours, away, at=at, until=axis.ends_at) if is_predicted(axis, at) and rows else {}
+        timelines_of(rows, working_hours, not_driving, at=at, until=axis.ends_at)
+        if is_predicted(axis, at) and rows
+        else {}
     )
     return [
         _driver_row(
@@ -312,4 +316,13 @@ def _driver_row(
         rides=tuple(open_rides),
         ended=tuple(ended_rides),
         timeline=timeline,
+        breaks=tuple(_breaks(shifts)),
     )
+
+
+def _breaks(shifts: Iterable[Shift]) -> list[Span]:
+    return [
+        Span(shift.break_starts_at, shift.break_ends_at)
+        for shift in shifts
+        if shift.break_starts_at is not None and shift.break_ends_at is not None
+    ]

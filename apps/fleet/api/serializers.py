@@ -147,6 +147,8 @@ class ShiftOut(Out):
             "vehicle_id",
             "starts_at",
             "ends_at",
+            "break_starts_at",
+            "break_ends_at",
             "status",
             "version",
             "created_at",
@@ -159,6 +161,10 @@ class ShiftIn(In):
     vehicle_id = fields.Uuid()
     starts_at = fields.Instant()
     ends_at = fields.Instant()
+    break_starts_at = fields.Instant(
+        required=False, allow_null=True, help_text="A planned break, inside the shift; null for none."
+    )
+    break_ends_at = fields.Instant(required=False, allow_null=True)
 
 
 class ShiftChangesIn(ShiftIn):

@@ -312,7 +312,10 @@ class VehicleOutage(models.Model):
 
 
 class Shift(models.Model):
-    """A driver in a vehicle for `[starts_at, ends_at)`.  Constraints keep both out of two shifts at the same time."""
+    """A driver in a vehicle for `[starts_at, ends_at)`.  Constraints keep both out of two shifts at the same time.
+
+    The planned break lies inside the shift when it is planned; if the shift is cut later, only the rest of it counts.
+    """
 
     class Status(TextChoices):
         PLANNED = "planned", _("Planned")
@@ -324,6 +327,8 @@ class Shift(models.Model):
     vehicle = models.ForeignKey(Vehicle, models.PROTECT, related_name="shifts", verbose_name=_("vehicle"))
     starts_at = models.DateTimeField(_("starts at"))
     ends_at = models.DateTimeField(_("ends at"))
+    break_starts_at = models.DateTimeField(_("break starts at"), null=True, blank=True)
+    break_ends_at = models.DateTimeField(_("break ends at"), null=True, blank=True)
     status = models.CharField(_("status"), max_length=9, choices=Status, default=Status.PLANNED)
     version = models.PositiveIntegerField(_("version"), default=1)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
@@ -337,6 +342,11 @@ class Shift(models.Model):
         constraints = [
             models.CheckConstraint(name="shift_status_known", condition=Q(status__in=["planned", "cancelled"])),
             models.CheckConstraint(name="shift_forward", condition=Q(starts_at__lt=F("ends_at"))),
+            models.CheckConstraint(
+                name="shift_break_forward",
+                condition=Q(break_starts_at__isnull=True, break_ends_at__isnull=True)
+                | Q(break_starts_at__isnull=False, break_starts_at__lt=F("break_ends_at")),
+            ),
             # A range over uuid gives equality in a GiST index without the extension btree_gist, which the embedded
             # PostgreSQL does not have.
             ExclusionConstraint(

@@ -138,15 +138,27 @@ def undo(outage_id: UUID, vehicle: Vehicle, *, as_far_as_possible: bool, by: Pri
 
 def _move(shift: Shift, vehicle_id: UUID, *, by: Principal, at: datetime) -> dict[str, Any]:
     """Give the rest of a shift another vehicle; return what the undo has to know."""
-    row = {"id": str(shift.pk), "endsAt": shift.ends_at.isoformat()}
+    pause = {"break_starts_at": shift.break_starts_at, "break_ends_at": shift.break_ends_at}
+    row = {
+        "id": str(shift.pk),
+        "endsAt": shift.ends_at.isoformat(),
+        "break": {name: None if moment is None else moment.isoformat() for name, moment in pause.items()},
+    }
     if shift.starts_at >= at:
         changed = shifts.amend(
             shift_id=shift.pk, changes={"vehicle_id": vehicle_id}, expected_version=None, by=by, at=at
         )
         return {**row, "version": changed.version}
     changed = shifts.amend(shift_id=shift.pk, changes={"ends_at": at}, expected_version=None, by=by, at=at)
+    is_ahead = shift.break_starts_at is not None and shift.break_starts_at >= at
     rest = shifts.plan(
-        driver_id=shift.driver_id, vehicle_id=vehicle_id, starts_at=at, ends_at=shift.ends_at, by=by, at=at
+        driver_id=shift.driver_id,
+        vehicle_id=vehicle_id,
+        starts_at=at,
+        ends_at=shift.ends_at,
+        **(pause if is_ahead else {}),
+        by=by,
+        at=at,
     )
     return {**row, "version": changed.version, "restId": str(rest.pk), "restVersion": rest.version}
 
@@ -160,9 +172,12 @@ def _give_back(row: Mapping[str, Any], vehicle_id: UUID, by: Principal) -> Shift
         save_consequence(rest, ["status"], because="outage", by=by)
     shift.vehicle_id = vehicle_id
     shift.ends_at = datetime.fromisoformat(row["endsAt"])
+    for name, moment in row["break"].items():
+        setattr(shift, name, None if moment is None else datetime.fromisoformat(moment))
     try:
         with transaction.atomic():
-            save_consequence(shift, ["vehicle", "ends_at"], because="outage", by=by)
+            columns = ["vehicle", "ends_at", *row["break"]]
+            save_consequence(shift, columns, because="outage", by=by)
     except ShiftTaken as taken:
         raise OutageShiftsChanged from taken
     return shift

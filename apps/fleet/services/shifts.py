@@ -57,9 +57,17 @@ class ShiftChangedHands(DomainError):
 
 @transaction.atomic
 def plan(
-    *, driver_id: UUID, vehicle_id: UUID, starts_at: datetime, ends_at: datetime, by: Principal, at: datetime
+    *,
+    driver_id: UUID,
+    vehicle_id: UUID,
+    starts_at: datetime,
+    ends_at: datetime,
+    break_starts_at: datetime | None = None,
+    break_ends_at: datetime | None = None,
+    by: Principal,
+    at: datetime,
 ) -> Shift:
-    """Plan a shift: assign a driver to a vehicle for `[starts_at, ends_at)`.
+    """Plan a shift: assign a driver to a vehicle for `[starts_at, ends_at)`, with a break or without.
 
     Raises:
         InvalidInput: the driver or vehicle is not in the caller's data scope, they are of two providers, or the shift
@@ -68,8 +76,17 @@ def plan(
         ShiftTaken: the driver or vehicle has another shift in that period.
     """
     driver, vehicle = _locked_pair(driver_id, vehicle_id, by)
-    shift = Shift(provider_id=driver.provider_id, driver=driver, vehicle=vehicle, starts_at=starts_at, ends_at=ends_at)
+    shift = Shift(
+        provider_id=driver.provider_id,
+        driver=driver,
+        vehicle=vehicle,
+        starts_at=starts_at,
+        ends_at=ends_at,
+        break_starts_at=break_starts_at,
+        break_ends_at=break_ends_at,
+    )
     _check_period(shift)
+    _check_break(shift)
     with once():
         shift.save(force_insert=True)
     audit.record(by=by, action="shifts.plan", subject_type="shift", subject_id=shift.pk)
@@ -82,7 +99,8 @@ def amend(
 ) -> Shift:
     """Move a shift, give it to another driver or vehicle, or cancel it (`status`: "cancelled").
 
-    `changes` holds any of driver_id, vehicle_id, starts_at, ends_at and status.
+    `changes` holds any of driver_id, vehicle_id, starts_at, ends_at, break_starts_at, break_ends_at and status.  A
+    break that lies outside the changed times is removed, unless it is among the changes.
 
     Raises:
         NotFound: the shift is not in the caller's data scope.
@@ -111,6 +129,11 @@ def amend(
         setattr(shift, key, changes[key])
     shift.provider_id = driver.provider_id
     _check_period(shift)
+    if {"break_starts_at", "break_ends_at"} & changes.keys():
+        _check_break(shift)
+    elif shift.break_starts_at is not None and not _holds_break(shift):
+        shift.break_starts_at = shift.break_ends_at = None
+        changed += ["break_starts_at", "break_ends_at"]
     shift.version += 1
     with once():
         shift.save(update_fields=[*changed, "provider", "version", "updated_at"])
@@ -153,6 +176,23 @@ def _locked_pair(driver_id: UUID, vehicle_id: UUID, by: Principal) -> tuple[Driv
 def _check_period(shift: Shift) -> None:
     if shift.ends_at <= shift.starts_at:
         raise InvalidInput("endsAt", _("A shift ends after it starts."))
+
+
+def _check_break(shift: Shift) -> None:
+    if shift.break_starts_at is None and shift.break_ends_at is None:
+        return
+    if shift.break_starts_at is None or shift.break_ends_at is None:
+        missing = "breakStartsAt" if shift.break_starts_at is None else "breakEndsAt"
+        raise InvalidInput(missing, _("A break has a start and an end."), detail_code="required")
+    if shift.break_ends_at <= shift.break_starts_at:
+        raise InvalidInput("breakEndsAt", _("A break ends after it starts."))
+    if not _holds_break(shift):
+        raise InvalidInput("breakStartsAt", _("The break must lie inside the shift."))
+
+
+def _holds_break(shift: Shift) -> bool:
+    starts_at, ends_at = shift.break_starts_at, shift.break_ends_at
+    return starts_at is not None and ends_at is not None and shift.starts_at <= starts_at and ends_at <= shift.ends_at
 
 
 @contextmanager

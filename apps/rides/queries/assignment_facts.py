@@ -186,8 +186,15 @@ def _shifts(mine: Span, driver_ids: list[UUID], vehicle_ids: list[UUID]) -> list
     )
     of_vehicles = Q(vehicle_id__in=vehicle_ids, starts_at__lt=mine.ends_at, ends_at__gt=mine.starts_at)
     rows = Shift.objects.filter(of_drivers | of_vehicles, status=Shift.Status.PLANNED)
-    columns = rows.values_list("driver_id", "vehicle_id", "starts_at", "ends_at")
-    return [ShiftFact(driver_id, vehicle_id, Span(*span)) for driver_id, vehicle_id, *span in columns]
+    columns = rows.values_list("driver_id", "vehicle_id", "starts_at", "ends_at", "break_starts_at", "break_ends_at")
+    return [
+        ShiftFact(driver_id, vehicle_id, Span(starts_at, ends_at), _break(break_starts_at, break_ends_at))
+        for driver_id, vehicle_id, starts_at, ends_at, break_starts_at, break_ends_at in columns
+    ]
+
+
+def _break(starts_at: datetime | None, ends_at: datetime | None) -> Span | None:
+    return None if starts_at is None or ends_at is None else Span(starts_at, ends_at)
 
 
 def _rides(

@@ -55,9 +55,12 @@ def drivers_on_duty(
     duty: dict[UUID, list[Span]] = defaultdict(list)
     shifts = Shift.objects.filter(driver_id__in=drivers_by_id, status=Shift.Status.PLANNED)
     shifts = shifts.filter(starts_at__lt=until, ends_at__gt=at - _PAST).order_by("starts_at")
-    for driver_id, starts_at, ends_at in shifts.values_list("driver_id", "starts_at", "ends_at"):
-        duty[driver_id].append(Span(starts_at, ends_at))
     away: dict[UUID, list[Span]] = defaultdict(list)
+    columns = shifts.values_list("driver_id", "starts_at", "ends_at", "break_starts_at", "break_ends_at")
+    for driver_id, starts_at, ends_at, break_starts_at, break_ends_at in columns:
+        duty[driver_id].append(Span(starts_at, ends_at))
+        if break_starts_at is not None and break_ends_at is not None:
+            away[driver_id].append(Span(break_starts_at, break_ends_at))
     leave = Leave.objects.filter(driver_id__in=drivers_by_id, starts_at__lt=until, ends_at__gt=at)
     for driver_id, starts_at, ends_at in leave.values_list("driver_id", "starts_at", "ends_at"):
         away[driver_id].append(Span(starts_at, ends_at))
@@ -77,7 +80,7 @@ def timelines_of(
     at: dt.datetime,
     until: dt.datetime,
 ) -> dict[UUID, Timeline]:
-    """Predict the remaining stops of drivers with their home bases, shifts and leave.  Two queries."""
+    """Predict the remaining stops of drivers with home bases and shifts; `away`: leave and breaks.  Two queries."""
     present = drivers_now(drivers, duty, away, at=at, until=until)
     return {driver_id: predict(driver, at=at) for driver_id, driver in present.items()}
 

@@ -248,6 +248,8 @@ def _off_duty(pair: Pairing) -> Findings:
         elif person.shifts and not any(shift.span.covers(mine) for shift in person.shifts):
             text = Message(_("The ride is not inside a shift of the %(person)s."), {"person": _role_word(pair, person)})
             yield text, person.id
+        elif any(shift.pause is not None and shift.pause.overlaps(mine) for shift in person.shifts):
+            yield Message(_("%(person)s has a planned break at that time."), {"person": role}), person.id
         duty = _duty_with(mine, [slot.span for slot in person.slots])
         if duty > MAX_DUTY:
             hours = duty.total_seconds() / 3600

@@ -95,9 +95,12 @@ class RideNeeds:
 
 @dataclass(frozen=True, slots=True)
 class ShiftFact:
+    """A planned shift.  `pause`: the planned break."""
+
     driver_id: UUID
     vehicle_id: UUID
     span: Span
+    pause: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

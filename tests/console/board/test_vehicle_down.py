@@ -132,7 +132,9 @@ def state() -> list[Any]:
     return [
         list(Vehicle.objects.order_by("pk").values_list("pk", "status")),
         list(
-            Shift.objects.filter(status="planned").order_by("pk").values_list("pk", "vehicle", "starts_at", "ends_at")
+            Shift.objects.filter(status="planned")
+            .order_by("pk")
+            .values_list("pk", "vehicle", "starts_at", "ends_at", "break_starts_at", "break_ends_at")
         ),
         list(Ride.objects.order_by("pk").values_list("pk", "status", "driver", "vehicle")),
     ]
@@ -140,7 +142,9 @@ def state() -> list[Any]:
 
 def crew_with_shifts_and_rides() -> tuple[Driver, Vehicle, dict[uuid.UUID, uuid.UUID]]:
     """Return a driver with a running and a later shift, another driver without a spare vehicle, and the choices."""
-    driver, vehicle, _, _ = crew()
+    driver, vehicle, shift, _ = crew()
+    pause = {"break_starts_at": NOW + 3 * HOUR, "break_ends_at": NOW + 4 * HOUR}
+    Shift.objects.filter(pk=shift.pk).update(**pause)
     factories.ShiftFactory.create(driver=driver, vehicle=vehicle, starts_at=NOW + 10 * HOUR, ends_at=NOW + 12 * HOUR)
     colleague, _ = fit_pair(provider=driver.provider)
     factories.put_driver_on(factories.RideFactory.create(pickup_at=NOW + 9 * HOUR), driver=colleague, vehicle=vehicle)
@@ -155,6 +159,7 @@ def test_undo_gives_vehicle_shifts_and_rides_back(desk: Client) -> None:
     outage = VehicleOutage.objects.get()
     assert told(page)[1:] == ["1 ride has another vehicle.", "1 ride waits for a driver."]
     assert state() != before
+    assert Shift.objects.get(break_starts_at__isnull=False).starts_at == NOW
 
     undone = desk.post(f"{down(vehicle)}{outage.pk}/undo/", follow=True)
 

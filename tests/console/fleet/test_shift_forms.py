@@ -138,9 +138,26 @@ def test_overnight_shift_uses_the_providers_time_zone(desk: Client) -> None:
     assert (shift.starts_at, shift.ends_at - shift.starts_at) == (SIX + 15 * HOUR, 8 * HOUR)
 
 
+def test_break_of_an_overnight_shift_is_on_the_next_day_and_in_the_plan(desk: Client) -> None:
+    driver, vehicle = fit_pair()
+
+    desk.post(NEW, _form(driver, vehicle, starts="22:00", ends="06:00", break_starts="1:30a", break_ends="02:00"))
+
+    shift = Shift.objects.get()
+    pause = (shift.break_starts_at, shift.break_ends_at)
+    assert pause == (shift.starts_at + 3.5 * HOUR, shift.starts_at + 4 * HOUR)
+    page = desk.get(f"/console/fleet/shifts/{shift.pk}/").content.decode()
+    assert 'value="01:30"' in page
+    plan = desk.get("/console/fleet/shifts/", {"day": shift.starts_at.date().isoformat()}).content.decode()
+    assert f"break 01:30{chr(0x2013)}02:00" in plan
+
+
 @pytest.mark.parametrize(
     ("given", "field", "said"),
     [
+        ({"break_starts": "07:00"}, "break_ends", "A break has a start and an end."),
+        ({"break_starts": "07:00", "break_ends": "+10"}, "break_ends", "Enter a time of day, such as 14:30 or 2:30p."),
+        ({"break_starts": "23:00", "break_ends": "23:30"}, "break_starts", "The break must lie inside the shift."),
         ({"driver": ""}, "driver", "This field is required."),
         ({"vehicle": str(uuid7())}, "vehicle", "Select a valid choice"),
         ({"day": "someday"}, "day", "Enter a valid date."),
