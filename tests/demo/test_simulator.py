@@ -111,6 +111,8 @@ def test_play_does_nothing_while_another_process_plays() -> None:
         cursor.execute("SELECT pg_advisory_lock(%s)", [simulator.LOCK])
 
         assert simulator.play(at=MORNING + dt.timedelta(minutes=5)) == 0
+        # The pool keeps the session open, and with it the lock.
+        cursor.execute("SELECT pg_advisory_unlock(%s)", [simulator.LOCK])
 
     assert Simulation.objects.get().played_until == MORNING
 
