@@ -135,3 +135,32 @@ def test_pages_of_a_late_driver_and_a_vehicle_that_is_down_are_sound(inspector_o
     found += inspector.inspect(f"/console/board/drivers/{driver.pk}/late/", name="running-late")
 
     assert found == [], "\n".join(found)
+
+
+def test_late_driver_gives_a_ride_away_by_keyboard(inspector_of: InspectorOf) -> None:
+    driver = _driver_with_rides(0)
+    near = {"last_lat": "41.9071", "last_lng": "-87.6722", "last_located_at": timezone.now()}
+    overdue, after = (
+        factories.RideFactory.create(pickup_at=timezone.now() + dt.timedelta(minutes=minutes), estimated_minutes=20)
+        for minutes in (-60, 5)
+    )
+    for ride in (overdue, after):
+        factories.put_driver_on(ride, driver=driver, vehicle=driver.default_vehicle)
+    substitute, _ = fit_pair()
+    Driver.objects.update(**near)
+    inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
+
+    with inspector.context() as context:
+        page = context.new_page()
+        page.goto(f"{inspector.url}/console/board/drivers/{driver.pk}/late/")
+        offered = page.get_by_role("button", name="Reassign").first
+        Ride.objects.update(version=99)  # somebody changes the rides meanwhile: the offer is refused
+        offered.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="1 ride was not changed")).to_be_visible()
+        assert set(Ride.objects.values_list("driver", flat=True)) == {driver.pk}
+        page.goto(f"{inspector.url}/console/board/drivers/{driver.pk}/late/")
+        page.get_by_role("button", name="Reassign").first.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("1 ride is assigned.")).to_be_visible()
+    assert Ride.objects.filter(driver=substitute).count() == 1
