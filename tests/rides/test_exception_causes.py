@@ -16,9 +16,9 @@ from apps.organizations.models import Facility
 from apps.rides.models import Ride, RideException
 from apps.rides.queries import day_counts, exception_queue
 from apps.rides.queries.exception_queue import ExceptionFilter
-from apps.rides.rules.exception_types import ResolutionCode
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionType, ResolutionCode
 from apps.rides.services import assignment, driver_absence, exceptions
-from lib.access import Principal
+from lib.access import Principal, system
 from tests import factories
 from tests.accounts.signed_in import sign_in
 from tests.callers import TokenClient
@@ -209,3 +209,63 @@ def test_cause_changes_with_the_driver(late: tuple[Driver, list[Ride]]) -> None:
     tick(NOW + dt.timedelta(seconds=1))
 
     assert RideException.objects.unsettled().get(ride=rides[1]).cause_driver_id == other.pk
+
+
+@pytest.fixture
+def unassigned(dispatcher: Principal) -> Ride:
+    """A ride without a driver that is late, whose time for finding a driver has run out."""
+    ride: Ride = factories.RideFactory.create(pickup_at=NOW - HOUR)
+    for type_, severity in (
+        (ExceptionType.UNASSIGNED_AT_RISK, ExceptionSeverity.WARNING),
+        (ExceptionType.NO_DRIVER_AVAILABLE, ExceptionSeverity.CRITICAL),
+        (ExceptionType.LATE_PICKUP, ExceptionSeverity.CRITICAL),
+        (ExceptionType.ADDRESS_PROBLEM, ExceptionSeverity.WARNING),
+    ):
+        open_one(ride, type_, severity)
+    return ride
+
+
+def open_one(ride: Ride, type_: ExceptionType, severity: ExceptionSeverity) -> RideException:
+    return exceptions.open_exception(
+        Ride.objects.get(pk=ride.pk), type_, by=system(), at=NOW, detected_by="system", severity=severity
+    )
+
+
+def test_ride_without_driver_is_one_exception(unassigned: Ride, dispatcher: Principal) -> None:
+    shown = {row.type for row in queue(dispatcher)}
+
+    assert shown == {ExceptionType.NO_DRIVER_AVAILABLE, ExceptionType.ADDRESS_PROBLEM}
+    assert dict(day_counts.unsettled_exceptions(by=dispatcher)) == {"critical": 1, "warning": 1}
+    assert [row.type for row in queue(dispatcher, type="late_pickup")] == ["late_pickup"]
+
+
+def test_exceptions_of_a_ride_with_a_driver_are_listed_each(unassigned: Ride, dispatcher: Principal) -> None:
+    factories.put_driver_on(unassigned)
+
+    assert len(queue(dispatcher)) == 4
+
+
+def test_acknowledging_a_ride_without_driver_includes_its_other_exceptions(
+    unassigned: Ride, dispatcher: Principal
+) -> None:
+    first = RideException.objects.get(type=ExceptionType.NO_DRIVER_AVAILABLE)
+
+    exceptions.acknowledge(exception_id=first.pk, by=dispatcher, at=NOW)
+
+    left = RideException.objects.filter(status="open").values_list("type", flat=True)
+    assert list(left) == [ExceptionType.ADDRESS_PROBLEM]
+
+
+def test_desk_names_the_other_exceptions_of_a_ride_without_driver(unassigned: Ride, client: Client) -> None:
+    sign_in(client, factories.UserFactory.create(role=UserRole.DISPATCHER))
+    with CaptureQueriesContext(connection) as few:
+        body = client.get("/console/exceptions/").content.decode()
+
+    assert "Also: Late pickup, Unassigned" in body
+    for _ in range(3):
+        other = factories.RideFactory.create(pickup_at=NOW - HOUR)
+        open_one(other, ExceptionType.NO_DRIVER_AVAILABLE, ExceptionSeverity.CRITICAL)
+        open_one(other, ExceptionType.LATE_PICKUP, ExceptionSeverity.CRITICAL)
+    with CaptureQueriesContext(connection) as many:
+        client.get("/console/exceptions/")
+    assert len(many) == len(few)

@@ -30,7 +30,7 @@ from apps.rides import labels
 from apps.rides.labels import ADVICE
 from apps.rides.models import Ride, RideException
 from apps.rides.queries import day_counts, exception_queue
-from apps.rides.queries.exception_causes import Cause, causes_of, rides_of
+from apps.rides.queries.exception_causes import Cause, causes_of, rides_of, types_without_driver
 from apps.rides.rules.exception_types import ExceptionType
 from lib.access import Principal
 from lib.scopes import Scope
@@ -80,12 +80,13 @@ def listing(request: HttpRequest, filters: Filters | None = None) -> dict[str, A
     )
     _record_list(page.rows, by)
     causes = causes_of(page.rows, by=by, at=now)
+    types = types_without_driver(page.rows, by)
     return {
         "form": form,
         "shown": shown,
         "query": shown.query,
         "live_query": request.GET.urlencode(),
-        "rows": [exception_row_context(exception_row, by, now, causes) for exception_row in page.rows],
+        "rows": [exception_row_context(exception_row, by, now, causes, types) for exception_row in page.rows],
         "next": page.next,
         "may_act": by.has_scope(Scope.EXCEPTIONS_WRITE),
         "me": by.id,
@@ -150,7 +151,7 @@ def page(
     initial = {"version": exception_row.version}
     context = {
         **ride_panel.exception(exception_row, names, by),
-        **exception_row_context(exception_row, by, now, causes),
+        **exception_row_context(exception_row, by, now, causes, types_without_driver([exception_row], by)),
         "rides": [_ride_at_risk(ride, by) for ride in rides] if len(rides) > 1 else [],
         "opened_by": ride_labels.actor_name(exception_row.opened_by, names),
         "contacts": _contacts(exception_row, by),
@@ -169,10 +170,18 @@ def page(
 
 
 def exception_row_context(
-    exception_row: RideException, by: Principal, now: datetime, causes: Mapping[UUID, Cause] = MappingProxyType({})
+    exception_row: RideException,
+    by: Principal,
+    now: datetime,
+    causes: Mapping[UUID, Cause] = MappingProxyType({}),
+    types: Mapping[UUID, list[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the context of a row of the queue; `exception_row` has its records loaded."""
+    """Return the context of a row of the queue; `exception_row` has its records loaded.
+
+    `types` are the exceptions of the same ride that have the same cause, and stand behind this one.
+    """
     ride = exception_row.ride
+    same = types.get(ride.pk, []) if ride else []
     cause = causes.get(exception_row.cause_driver_id) if exception_row.cause_driver_id else None
     harm_at: datetime | None = getattr(exception_row, "harm_at", None)  # an annotation of the query
     return {
@@ -180,6 +189,9 @@ def exception_row_context(
         "severity": ride_labels.SEVERITIES[exception_row.severity],
         **_title_and_step(exception_row, cause),
         "other_rides": len(cause.ride_ids) - 1 if cause else 0,
+        "also": [
+            ride_labels.title_of(type_) for type_ in same if type_ != exception_row.type and exception_row.type in same
+        ],
         "answer": ride_panel.answer_of(exception_row),
         "when": ride_labels.day_and_clock(ride.pickup_at, ride.timezone) if ride else "",
         "place": exception_row.facility.name if exception_row.facility else "",

@@ -154,8 +154,8 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
     def list(self, request: Request) -> Response:
         """List exceptions, the newest first.
 
-        Open exceptions with one cause, a driver who runs late, are listed as one, with all `rideIds`; with `rideId` the
-        exceptions of that ride are listed.
+        Open exceptions with one cause are listed as one: of a driver who runs late, with all `rideIds`, and of a ride
+        without a driver.  With `rideId` the exceptions of that ride are listed.
         """
         filters = {_FILTERS[name]: value for name, value in self.query.items() if name in _FILTERS}
         rows = RideException.objects.visible_to(self.principal).filter(**filters)

@@ -1,7 +1,8 @@
-"""Exceptions with one cause: a driver who runs late puts all of the driver's next rides at risk.
+"""Exceptions with one cause: a driver who runs late puts all of the driver's next rides at risk, and a ride without a
+driver is unassigned, late, and a will-call that waits, all at once.
 
-Each ride keeps its own exception, with its events, counters and data scope.  Lists show one exception for each cause:
-the most severe one, of several the one with the earliest pickup.  Computed when it is read, among the exceptions that
+Each exception keeps its own events, counters and data scope.  Lists show one exception for each cause: the most severe
+one, of several the one with the earliest pickup.  Computed when it is read, among the exceptions that
 the reader sees, so that nothing has to be updated when a ride is reassigned or its exception settled.
 """
 
@@ -17,7 +18,7 @@ from apps.fleet.models import Driver
 from apps.rides.models import Ride, RideException
 from apps.rides.models.exception import RideExceptionQuerySet
 from apps.rides.queries.driver_timelines import driver_timelines
-from apps.rides.rules.exception_types import SEVERITY_RANK
+from apps.rides.rules.exception_types import SEVERITY_RANK, WITHOUT_DRIVER
 from lib.access import Principal
 
 # Highest severity first: smaller numbers sort first.
@@ -35,20 +36,42 @@ class Cause(NamedTuple):
     late_minutes: int
 
 
+# Exceptions of a ride that has no driver, unless an absent driver is the cause.
+_NO_DRIVER: Final = Q(
+    cause_driver_id__isnull=True, ride__isnull=False, ride__driver__isnull=True, type__in=sorted(WITHOUT_DRIVER)
+)
+
+
 def one_per_cause(rows: RideExceptionQuerySet) -> RideExceptionQuerySet:
     """Keep one unsettled exception of those that have the same cause among `rows`, and all others."""
-    same = rows.unsettled().filter(cause_driver_id=OuterRef("cause_driver_id"))
-    first = same.annotate(cause_rank=BY_RANK).order_by("cause_rank", "ride__pickup_at", "pk").values("pk")[:1]
-    is_single = Q(cause_driver_id__isnull=True) | ~Q(status__in=["open", "acknowledged"])
-    return rows.filter(is_single | Q(pk=Subquery(first)))
+    unsettled = rows.unsettled().annotate(cause_rank=BY_RANK).order_by("cause_rank", "ride__pickup_at", "pk")
+    of_driver = unsettled.filter(cause_driver_id=OuterRef("cause_driver_id")).values("pk")[:1]
+    of_ride = unsettled.filter(_NO_DRIVER, ride_id=OuterRef("ride_id")).values("pk")[:1]
+    has_cause = Q(status__in=["open", "acknowledged"]) & (Q(cause_driver_id__isnull=False) | _NO_DRIVER)
+    return rows.filter(~has_cause | Q(pk=Subquery(of_driver)) | Q(pk=Subquery(of_ride)))
 
 
 def same_cause(exception: RideException, by: Principal) -> RideExceptionQuerySet:
     """Return the other unsettled exceptions with the cause of this one, inside the data scope."""
     rows = RideException.objects.visible_to(by).unsettled().exclude(pk=exception.pk)
-    if exception.cause_driver_id is None or exception.resolved_at is not None:
+    if exception.resolved_at is not None:
         return rows.none()
-    return rows.filter(cause_driver_id=exception.cause_driver_id)
+    if exception.cause_driver_id is not None:
+        return rows.filter(cause_driver_id=exception.cause_driver_id)
+    if exception.type in WITHOUT_DRIVER:
+        return rows.filter(_NO_DRIVER, ride_id=exception.ride_id)
+    return rows.none()
+
+
+def types_without_driver(exceptions: Iterable[RideException], by: Principal) -> dict[UUID, list[str]]:
+    """List the types of unsettled exceptions that rides have because they have no driver, by ride.  One query."""
+    ride_ids = {exception.ride_id for exception in exceptions if exception.type in WITHOUT_DRIVER}
+    rows = RideException.objects.visible_to(by).unsettled().filter(_NO_DRIVER, ride_id__in=ride_ids - {None})
+    types: dict[UUID, list[str]] = defaultdict(list)
+    for ride_id, type_ in rows.annotate(rank=BY_RANK).order_by("rank", "pk").values_list("ride_id", "type"):
+        if ride_id is not None:
+            types[ride_id].append(type_)
+    return types
 
 
 def rides_at_risk(exceptions: Iterable[RideException], by: Principal) -> dict[UUID, list[UUID]]:

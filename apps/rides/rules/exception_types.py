@@ -112,6 +112,20 @@ PERSON_ONLY: Final = frozenset(
     }
 )
 INCIDENTS: Final = frozenset({_T.VEHICLE_BREAKDOWN, _T.ACCIDENT, _T.SAFETY_INCIDENT, _T.MEDICAL_EMERGENCY})
+# What the lack of a driver brings about: while a ride has none, these are one problem.
+WITHOUT_DRIVER: Final = frozenset(
+    {
+        _T.UNASSIGNED_AT_RISK,
+        _T.NO_DRIVER_AVAILABLE,
+        _T.ASSIGNMENT_DECLINED,
+        _T.DRIVER_RELEASED_LATE,
+        _T.LATE_PICKUP_PREDICTED,
+        _T.LATE_PICKUP,
+        _T.LATE_TO_APPOINTMENT,
+        _T.WILL_CALL_OVERDUE,
+        _T.RIDER_STRANDED_RISK,
+    }
+)
 # Work for the desk, while no rider waits and no promise is in danger.
 HARMLESS: Final = frozenset(
     {
