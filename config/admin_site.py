@@ -24,7 +24,7 @@ class CarelaneAdminSite(ScopedSite):
 
     site_title = _("Carelane")
     site_header = _("Carelane")
-    index_title = _("Data admin")
+    index_title = _("Records")
     site_url = "/"
     enable_nav_sidebar = False
 

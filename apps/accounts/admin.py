@@ -39,11 +39,11 @@ class UserAdmin(ButtonedAdmin[User]):
     fieldsets = (
         (None, {"fields": ("name", "email", "role", "is_active")}),
         (
-            _("Reach"),
+            _("Access"),
             {
                 "fields": ("facilities", "providers"),
                 "description": _(
-                    "For discharge planners their facilities, for fleet admins their providers. Other roles reach all."
+                    "Discharge planners see their facilities, fleet admins their providers. Other roles see everything."
                 ),
             },
         ),
@@ -60,7 +60,7 @@ class UserAdmin(ButtonedAdmin[User]):
         ),
         Button(
             name="reset_second_factors",
-            label=_("Reset second factors"),
+            label=_("Reset two-factor authentication"),
             act="reset_second_factors",
             warning=_("Removes the authenticator app, passkeys and recovery codes, and ends every session."),
             offered=_is_active,

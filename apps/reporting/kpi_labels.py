@@ -44,7 +44,7 @@ KPI_TEXTS: Final[Mapping[str, KpiText]] = {
         counted=_("Completed rides"),
     ),
     "providerFailureRate": KpiText(
-        title=_("Provider failures"),
+        title=_("Missed trips (provider)"),
         question=_("How often did the provider miss a ride?"),
         population=_("Completed rides, and rides unfulfilled by the provider's fault"),
         counted=_("Unfulfilled by the provider's fault"),

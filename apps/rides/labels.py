@@ -43,7 +43,7 @@ CODES: Final[Mapping[str, Text]] = {
     ResolutionCode.REASSIGNED: gettext_lazy("Another driver"),
     ResolutionCode.RESCHEDULED: gettext_lazy("Another time"),
     ResolutionCode.CANCELLED: gettext_lazy("Ride cancelled"),
-    ResolutionCode.UNFULFILLED: gettext_lazy("Ride not driven"),
+    ResolutionCode.UNFULFILLED: gettext_lazy("Missed trip"),
     ResolutionCode.FALSE_ALARM: gettext_lazy("False alarm"),
     ResolutionCode.HANDLED_ELSEWHERE: gettext_lazy("Handled elsewhere"),
     ResolutionCode.EXPIRED: gettext_lazy("No longer actionable"),
@@ -188,7 +188,7 @@ ADVICE: Final[Mapping[str, Advice]] = {
         _("Return trip needs review"), _("Check whether the rider still needs the return trip; keep or cancel it")
     ),
     _T.RIDER_NO_SHOW: Advice(_("No-show"), _("Call the rider; cancel or keep the return trip")),
-    _T.RIDE_UNFULFILLED: Advice(_("Ride not driven"), _("Find out where the rider is; book another ride if needed")),
+    _T.RIDE_UNFULFILLED: Advice(_("Missed trip"), _("Find out where the rider is; book another ride if needed")),
     _T.ACCOMMODATION_MISMATCH: Advice(
         _("Wrong vehicle or equipment for rider"), _("Assign a suitable vehicle; the ride cannot depart before that")
     ),

@@ -497,11 +497,11 @@ def test_groups_of_the_navigation_open_beside_it(page: Page) -> None:
     page.locator(".rail-group summary", has_text="Fleet").focus()
     page.keyboard.press("Enter")
 
-    expect(page.get_by_role("link", name="Shift plan")).to_be_visible()
+    expect(page.get_by_role("link", name="Schedule")).to_be_visible()
     assert faults(page) == []
-    page.get_by_role("link", name="Shift plan").focus()
+    page.get_by_role("link", name="Schedule").focus()
     page.keyboard.press("Escape")
-    expect(page.get_by_role("link", name="Shift plan")).to_be_hidden()
+    expect(page.get_by_role("link", name="Schedule")).to_be_hidden()
     assert page.evaluate("() => document.activeElement.textContent").strip().startswith("Fleet")
 
 

@@ -102,7 +102,7 @@ def test_k1_k3_discharge_of_a_known_rider_takes_name_and_time(desk: Inspector, g
         hands.arrive("clock")
         hands.type("2359")
         expect(page.locator("#echo")).to_contain_text("23:59")
-        expect(page.locator("#ahead")).to_contain_text("Pickup promised")
+        expect(page.locator("#ahead")).to_contain_text("Pickup window")
         found += faults(page)
         hands.press("Enter")
         expect(page.get_by_role("status").first).to_contain_text("The ride is booked.")
@@ -130,7 +130,7 @@ def test_time_typed_while_the_chosen_rider_loads_is_kept(desk: Inspector, grace:
         expect(page.locator(".chosen")).to_contain_text("Walsh, Grace")
         expect(page.locator("#id_clock")).to_be_focused()
         expect(page.locator("#id_clock")).to_have_value("+45")
-        expect(page.locator("#ahead")).to_contain_text("Pickup promised")
+        expect(page.locator("#ahead")).to_contain_text("Pickup window")
 
 
 def test_combobox_is_walked_by_arrows_and_left_by_escape(desk: Inspector, hospital: Facility) -> None:

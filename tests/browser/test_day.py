@@ -109,7 +109,7 @@ def test_w2_day_is_worked_through_and_a_second_ready_is_ignored(
         found += faults(page)
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        expect(page.get_by_text("The ride is released: the rider is ready.")).to_be_visible()
+        expect(page.get_by_text("Marked ready. Dispatch is notified.")).to_be_visible()
         expect(page.locator(".day-section.moving")).to_contain_text("Abernathy, Orla")
         found += faults(page)
         version = Ride.objects.get(pk=signed.pk).version
@@ -130,7 +130,7 @@ def test_w2_day_is_worked_through_and_a_second_ready_is_ignored(
         plain.goto(inspector.url + BASE)
         plain.locator(f"#ready-{unsigned.pk}").click()
         plain.get_by_role("button", name="Mark ready anyway").click()
-        expect(plain.get_by_text("The ride is released: the rider is ready.")).to_be_visible()
+        expect(plain.get_by_text("Marked ready. Dispatch is notified.")).to_be_visible()
 
     assert Ride.objects.get(pk=unsigned.pk).ready_source == "facility_portal"
     assert found == [], "\n".join(found)

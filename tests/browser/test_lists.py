@@ -74,12 +74,12 @@ def test_heads_of_columns_sort_with_and_without_script(inspector_of: InspectorOf
             found += faults(page)
 
         page.set_viewport_size({"width": 390, "height": 800})
-        page.get_by_text("Rows and order").click()
+        page.get_by_text("View options").click()
         page.get_by_label("Order").select_option("harm")
         page.get_by_role("button", name="Arrange").click()
         page.wait_for_url("**/exceptions/?rows=100")
         if has_script:
-            page.get_by_text("Rows and order").click()
+            page.get_by_text("View options").click()
             found += faults(page)
 
     assert found == [], "\n".join(found)
@@ -112,7 +112,7 @@ def test_columns_are_chosen_and_stay_so_in_another_browser(inspector_of: Inspect
     with inspector.context() as context:
         page = context.new_page()
         page.goto(inspector.url + DELIVERIES)
-        page.get_by_text("Columns, rows and order").click()
+        page.get_by_text("View options").click()
         page.get_by_label("Attempts").uncheck()
         page.get_by_label("Next attempt").uncheck()
         page.get_by_label("Rows a page").select_option("100")

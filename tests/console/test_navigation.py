@@ -37,7 +37,7 @@ def test_page_shows_entries_with_the_current_one(client: Client) -> None:
 def test_payers_and_suggested_codes_have_different_icons() -> None:
     icons = {str(entry.label): entry.icon for group in navigation.CONTENTS for entry in group.entries}
 
-    assert icons["Payers"] != icons["Suggested codes"]
+    assert icons["Payers"] != icons["HCPCS codes"]
 
 
 def test_no_two_pages_share_an_icon() -> None:

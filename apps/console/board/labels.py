@@ -34,7 +34,7 @@ KINDS: Final[Mapping[str, tuple[str, Text]]] = {
 STATES: Final[Mapping[str, Text]] = {
     "requested": gettext_lazy("Requested"),
     "unassigned": gettext_lazy("Unassigned"),
-    "will-call": gettext_lazy("Will-call, not released"),
+    "will-call": gettext_lazy("Will-call, not ready yet"),
     "assigned": gettext_lazy("Assigned"),
     "en-route": gettext_lazy("En route"),
     "arrived": gettext_lazy("Arrived at pickup"),

@@ -50,7 +50,7 @@ class DischargeFields(forms.Form):
                 ("hospital", gettext_lazy("Hospital")),
                 ("hospice", gettext_lazy("Hospice")),
                 ("shelter", gettext_lazy("Shelter")),
-                ("other", gettext_lazy("Elsewhere")),
+                ("other", gettext_lazy("Other")),
             )
         ),
     )

@@ -122,7 +122,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     facility_notes = forms.CharField(
-        label=gettext_lazy("For the facility"),
+        label=gettext_lazy("Facility note"),
         required=False,
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 2}),

@@ -241,7 +241,7 @@ def _promise(preview: booking_preview.BookingPreview, form: BookingForm) -> Safe
         time = clock(preview.promised_by.astimezone(zone))
         return format_html("{} <strong>{}</strong> {}", _("Pickup by about"), time, usual)
     span = [clock(at.astimezone(zone)) for at in (preview.window.starts_at, preview.window.ends_at)]
-    return format_html("{} <strong>{} \N{EN DASH} {}</strong>", _("Pickup promised"), *span)
+    return format_html("{} <strong>{} \N{EN DASH} {}</strong>", _("Pickup window"), *span)
 
 
 def _vehicles(preview: booking_preview.BookingPreview) -> str:

@@ -152,7 +152,7 @@ class ReportForm(_ScheduleForm):
     basis = forms.ChoiceField(
         label=_("Closed days"),
         required=False,
-        choices=[("", _("As they were closed")), (Basis.LIVE.value, _("As they are now"))],
+        choices=[("", _("As closed")), (Basis.LIVE.value, _("Live"))],
     )
 
     def __init__(
@@ -178,7 +178,7 @@ class ExportForm(_ScheduleForm):
     format = forms.ChoiceField(label=_("Format"), choices=Export.Format.choices)
     phi = forms.TypedChoiceField(label=_("Rider data"), coerce=_phi_level)
     destination_id = forms.ChoiceField(
-        label=_("Where to"),
+        label=_("Destination"),
         required=False,
         help_text=_("Recipients are notified by e-mail; a destination receives the file."),
     )

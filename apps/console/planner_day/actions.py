@@ -28,7 +28,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     form = ReadyForm(request.POST, auto_id=f"ready-{ride_id}_%s")
     by = principal_of(request)
     if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
-        messages.success(request, _("The ride is released: the rider is ready."))
+        messages.success(request, _("Marked ready. Dispatch is notified."))
     elif acting.is_released(form, ride_id=ride_id, by=by):
         messages.info(request, _("The ride was released already."))
     else:

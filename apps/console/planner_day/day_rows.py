@@ -32,7 +32,7 @@ from lib.clocks import clock
 # Sections in the order in which a planner works.
 SECTIONS: Final[Mapping[str, Promise]] = {
     "needs": gettext_lazy("Needs your attention"),
-    "waiting": gettext_lazy("Waiting to be released"),
+    "waiting": gettext_lazy("Waiting for “Ready”"),
     "moving": gettext_lazy("Ready, due or on the way"),
     "others": gettext_lazy("Other rides of the day"),
     "done": gettext_lazy("Done"),
@@ -139,7 +139,7 @@ def _arrival_texts(ride: Ride, facility_day: FacilityDay, now: datetime) -> list
         RideStatus.ASSIGNED: _("the driver has not set out"),
         RideStatus.EN_ROUTE: _("no arrival time reported yet"),
     }
-    promised: dict[str, Any] = {"text": _("Promised by"), "at": promised_at(ride)}
+    promised: dict[str, Any] = {"text": _("Pickup by"), "at": promised_at(ride)}
     forecast_at = facility_day.predicted_arrivals.get(ride.pk)
     # A driver without an earlier ride could arrive at once; such a forecast says nothing about the actual arrival.
     if forecast_at is None or forecast_at < max(ride.ready_at or ride.pickup_at, now) + _MIN_DIFFERENCE:

@@ -161,7 +161,7 @@ class SeriesForm(Versioned):
         label=_("Internal (dispatch only)"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
     )
     facility_notes = forms.CharField(
-        label=_("For the facility"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
+        label=_("Facility note"), required=False, max_length=1000, widget=forms.Textarea(attrs={"rows": 2})
     )
 
     def __init__(

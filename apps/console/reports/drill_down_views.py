@@ -148,9 +148,7 @@ def _back(form: ReportFilter) -> tuple[str, Any]:
     parameters = form.parameters()
     if parameters.get("from") and parameters.get("from") == parameters.get("to"):
         day_parameters = {name: value for name, value in parameters.items() if name not in ("period", "from", "to")}
-        return f"{reverse('report_day')}?{spelled({**day_parameters, 'day': parameters['from']})}", _(
-            "Summary of a day"
-        )
+        return f"{reverse('report_day')}?{spelled({**day_parameters, 'day': parameters['from']})}", _("Daily summary")
     return f"{reverse('reports')}?{spelled(parameters)}", _("Overview")
 
 

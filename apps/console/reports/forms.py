@@ -50,7 +50,7 @@ class ReportFilter(ListFilter):
     basis = forms.ChoiceField(
         label=_("Closed days"),
         required=False,
-        choices=[("", _("As they were closed")), (Basis.LIVE.value, _("As they are now"))],
+        choices=[("", _("As closed")), (Basis.LIVE.value, _("Live"))],
     )
 
     def __init__(self, query: QueryDict, *, facilities: Choices, providers: Choices, today: date) -> None:

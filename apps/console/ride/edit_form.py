@@ -89,7 +89,7 @@ class EditForm(TimesFields):
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     facility_notes = forms.CharField(
-        label=gettext_lazy("For the facility"),
+        label=gettext_lazy("Facility note"),
         required=False,
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 2}),

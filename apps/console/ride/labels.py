@@ -42,7 +42,7 @@ STATUSES: Final[Mapping[str, Badge]] = {
     RideStatus.NO_SHOW: Badge("bad", "✕", labels.STATUSES[RideStatus.NO_SHOW]),
     RideStatus.UNFULFILLED: Badge("bad", "!", labels.STATUSES[RideStatus.UNFULFILLED]),
 }
-WILL_CALL: Final = Badge("info", "☏", gettext_lazy("Will-call, not released"))
+WILL_CALL: Final = Badge("info", "☏", gettext_lazy("Will-call, not ready yet"))
 RELEASED: Final = Badge("info", "☏", gettext_lazy("Ready"))
 AFTER_THE_FACT: Final = Badge("quiet", "✎", gettext_lazy("Recorded after the fact"))
 SEVERITIES: Final[Mapping[str, Badge]] = {
@@ -96,7 +96,7 @@ _EVENTS: Final[Mapping[str, Text]] = {
     "unfulfilled": gettext_lazy("Not driven"),
     "corrected": gettext_lazy("Ending corrected"),
     "exception": gettext_lazy("Exception opened"),
-    "exception_noted": gettext_lazy("Exception noted"),
+    "exception_noted": gettext_lazy("Exception opened"),
     "exception_acknowledged": gettext_lazy("Exception acknowledged"),
     "exception_resolved": gettext_lazy("Exception closed"),
 }

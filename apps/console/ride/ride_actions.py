@@ -55,7 +55,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     form = ReadyForm(request.POST, auto_id="ready_%s")
     by = principal_of(request)
     if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
-        messages.success(request, _("The ride is released: the rider is ready."))
+        messages.success(request, _("Marked ready. Dispatch is notified."))
     elif acting.is_released(form, ride_id=ride_id, by=by):
         messages.info(request, _("The ride was released already."))
     else:
@@ -103,7 +103,7 @@ def no_show(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_scope(Scope.ASSIGNMENTS_WRITE, Scope.RIDES_STATUS)
 def unfulfilled(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Record that the ride is not carried out, or was aborted."""
-    message = _("It is recorded that the ride was not driven.")
+    message = _("Marked as missed trip.")
     return _end(request, ride_id, RideAction.UNFULFILLED, RideStatus.UNFULFILLED, message)
 
 

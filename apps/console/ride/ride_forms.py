@@ -147,7 +147,7 @@ class LinkForm(Versioned):
 
 class NotesForm(Versioned):
     driver = forms.CharField(label=_("For the driver"), required=False, max_length=1000, widget=forms.Textarea)
-    facility = forms.CharField(label=_("For the facility"), required=False, max_length=1000, widget=forms.Textarea)
+    facility = forms.CharField(label=_("Facility note"), required=False, max_length=1000, widget=forms.Textarea)
     dispatcher = forms.CharField(
         label=_("Internal (dispatch only)"), required=False, max_length=1000, widget=forms.Textarea
     )

@@ -113,7 +113,7 @@ def notes(ride: Ride, to: Disclosure) -> list[tuple[str, str, str]]:
     rows = [
         (_("For the driver"), ride.driver_notes, ""),
         (_("Rider's note for drivers"), ride.accommodation.get("driverNotes") or "", ""),
-        (_("For the facility"), ride.facility_notes, ""),
+        (_("Facility note"), ride.facility_notes, ""),
     ]
     if to.dispatcher_notes:
         private = _("dispatchers only")
@@ -285,7 +285,7 @@ def times(ride: Ride, late: int | None, eta: Eta) -> list[dict[str, Any]]:
         (kind, ride.pickup_at),
         (_("Appointment"), ride.appointment_at),
         (_("Ready"), ride.ready_at),
-        (_("Promised by"), ride.promised_pickup_by),
+        (_("Pickup by"), ride.promised_pickup_by),
         (_("Expected at the pickup"), eta.at),
         (_("Departed"), ride.departed_at),
         (_("Arrived at the pickup"), ride.arrived_pickup_at),

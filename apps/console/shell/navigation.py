@@ -103,7 +103,7 @@ EXCEPTIONS: Final = _scoped(
 )
 
 DAY: Final = Entry(
-    _("Facility's day"),
+    _("Facility rides"),
     "planner_day",
     "bed",
     _("Who waits to be released, who is on the way, and what needs you"),
@@ -175,7 +175,7 @@ CONTENTS: Final = (
                 "g d",
             ),
             _scoped(
-                _("Shift plan"),
+                _("Schedule"),
                 "fleet_shifts",
                 "calendar-days",
                 _("Who drives what, and when, by the week"),
@@ -240,7 +240,7 @@ CONTENTS: Final = (
             _table(_("Payers"), "organizations.payer", "credit-card", _("Payers and signature rules")),
             _table(_("Escalation policies"), "organizations.escalationpolicy", "clock", _("Escalation contacts")),
             _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancelling and no-shows")),
-            _table(_("Suggested codes"), "exports.suggestedcode", "file-text", _("HCPCS codes that exports suggest")),
+            _table(_("HCPCS codes"), "exports.suggestedcode", "file-text", _("HCPCS codes that exports suggest")),
         ),
         icon="building-2",
     ),

@@ -77,7 +77,7 @@ def table(
 ) -> Iterator[Sequence[object]]:
     """Yield a header and one row per ride; times are in the ride's own zone, which has a column."""
     yield (
-        _("Pickup"), _("Zone"), _("Window"), _("Appointment"), _("Status"), _("Will-call, not released"), _("Rider"),
+        _("Pickup"), _("Zone"), _("Window"), _("Appointment"), _("Status"), _("Will-call, not ready yet"), _("Rider"),
         _("Phone"), _("Needs"), _("Service"), _("From"), _("To"), _("Driver"), _("Driver's phone"), _("Vehicle"),
         _("Notes"), _("Ride"),
     )  # fmt: skip

@@ -72,7 +72,7 @@ def filter_texts(filters: Mapping[str, Any]) -> list[str]:
     if "serviceType" in filters:
         texts.append(str(ServiceType(filters["serviceType"]).label))
     if filters.get("basis") == Basis.LIVE:
-        texts.append(_("As they are now"))
+        texts.append(_("Live"))
     return texts
 
 

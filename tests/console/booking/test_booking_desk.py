@@ -361,7 +361,7 @@ def test_form_is_looked_at_before_it_is_sent(desk: Client, grace: Rider) -> None
     ahead = text_of(desk.post(f"{BOOK}check/", sent(desk, f"?rider={grace.pk}", clock="1430")))
 
     assert ahead.startswith("2026-11-20 14:30 CST , in 5 h Pickup")
-    assert "Pickup promised 14:15 \N{EN DASH} 14:45" in ahead
+    assert "Pickup window 14:15 \N{EN DASH} 14:45" in ahead
     assert "Needs dispatcher approval: The facility reviews every booking." in ahead
     assert (Ride.objects.count(), AuditEntry.objects.filter(action="riders.read", rider_ids=[grace.pk]).count()) == (
         0,
@@ -415,7 +415,7 @@ def test_look_ahead_has_a_button_of_its_own(desk: Client, grace: Rider) -> None:
     response = desk.post(BOOK, sent(desk, f"?rider={grace.pk}", clock="1430") | {"do": "look"})
 
     assert response.status_code == 200
-    assert "Pickup promised 14:15 \N{EN DASH} 14:45" in text_of(response)
+    assert "Pickup window 14:15 \N{EN DASH} 14:45" in text_of(response)
     assert Ride.objects.count() == 0
 
 

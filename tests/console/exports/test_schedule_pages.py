@@ -138,7 +138,7 @@ def test_changed_report_schedule_shows_all_its_filters() -> None:
     client.post(change, filled(client, change, provider_id=str(provider.pk), basis="live", report="noShowRate"))
 
     page = client.get(f"{PAGE}{schedule.pk}/")
-    assert "Prairie Rides, As they are now" in text_of(page)
+    assert "Prairie Rides, Live" in text_of(page)
     address = f"/console/reports/noShowRate/?provider={provider.pk}&amp;basis=live"
     assert address in page.content.decode()
 

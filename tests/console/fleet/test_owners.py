@@ -136,10 +136,10 @@ def test_a_page_offers_what_can_be_done_by_who_may(desk: Client) -> None:
     Driver.objects.update(activation="active")
     active = text_of(desk.get(path))
 
-    offers = ("Activate…", "Suspend…", "Has left…", "Add…")
+    offers = ("Activate…", "Suspend…", "Deactivate…", "Add…")
     offered = [[one for one in offers if one in said] for said in (suspended, read, left, active)]
     assert offered == [
-        ["Activate…", "Has left…", "Add…"], [], ["Activate…", "Add…"], ["Suspend…", "Has left…", "Add…"],
+        ["Activate…", "Deactivate…", "Add…"], [], ["Activate…", "Add…"], ["Suspend…", "Deactivate…", "Add…"],
     ]  # fmt: skip
     assert "Suspended: Complaint" in suspended
     assert "None planned." in suspended

@@ -106,7 +106,7 @@ def test_rides_stand_in_the_order_in_which_a_planner_works(ward: Facility) -> No
     }
     assert "St. Brigid Hospital, Fri 20 Nov 2026" in text_of(seen)
     assert "is the return trip still needed?" in text_of(seen)
-    assert "<title>Facility's day" in seen.content.decode()
+    assert "<title>Facility rides" in seen.content.decode()
 
 
 def test_part_is_the_list_alone_and_looks_leave_rows(ward: Facility) -> None:
@@ -233,7 +233,7 @@ def test_w2_ready_releases_and_the_second_press_changes_nothing(ward: Facility) 
     before = traces(ride)
     second = planner.post(f"{BASE}{ride.pk}/ready/", form, follow=True)
 
-    assert told(first) == ["The ride is released: the rider is ready."]
+    assert told(first) == ["Marked ready. Dispatch is notified."]
     assert (before["row"]["ready_at"], before["row"]["ready_source"]) == (NOW, "facility_portal")
     assert _stands(first) == {"moving": [ride.pk]}
     assert told(second) == ["The ride was released already."]
@@ -278,7 +278,7 @@ def test_open_checklist_holds_a_patient_back_until_it_is_ticked(ward: Facility) 
     question = "Still open on the checklist: Medication in hand, Belongings, Paperwork. Is the rider ready anyway?"
     assert question in text_of(asked)
     assert "Mark ready anyway" in text_of(asked)
-    assert told(_send(planner, ride, "ready", confirmed="on")) == ["The ride is released: the rider is ready."]
+    assert told(_send(planner, ride, "ready", confirmed="on")) == ["Marked ready. Dispatch is notified."]
 
 
 def test_ready_asks_on_the_ride_page_too(ward: Facility) -> None:
@@ -302,7 +302,7 @@ def test_dispatch_overrides_an_open_checklist_with_a_reason(ward: Facility) -> N
     assert refused.status_code == 422
     assert "Override" in text_of(refused)
     assert told(_send(desk, ride, "ready", override="on", override_reason="Signed on paper")) == [
-        "The ride is released: the rider is ready."
+        "Marked ready. Dispatch is notified."
     ]
 
 
@@ -365,7 +365,7 @@ def test_estimate_is_told_with_its_age_and_never_invented(ward: Facility) -> Non
     with time_machine.travel(NOW + 65 * MINUTE, tick=False):
         passed = text_of(planner_of(ward).get(BASE))
 
-    assert f"Marek, {driver.license_plate} Promised by 09:50 no arrival time reported yet" in unknown
+    assert f"Marek, {driver.license_plate} Pickup by 09:50 no arrival time reported yet" in unknown
     assert "Expected 10:01 (in 57 min) reported 4 min ago promised by 09:50 predicted 11 min late" in expected
     assert "Was expected 10:01 reported 1 h ago promised by 09:50" in passed
     assert "15 min late" in passed
@@ -374,7 +374,7 @@ def test_estimate_is_told_with_its_age_and_never_invented(ward: Facility) -> Non
 @pytest.mark.parametrize(
     ("status", "columns", "said"),
     [
-        (RideStatus.ASSIGNED, {}, "Promised by 09:50 the driver has not set out"),
+        (RideStatus.ASSIGNED, {}, "Pickup by 09:50 the driver has not set out"),
         (RideStatus.COMPLETED, DRIVEN, "Dropped off 09:30"),
         (RideStatus.ARRIVED, {"arrived_pickup_at": NOW}, "The vehicle is at the door since 09:00"),
         (RideStatus.IN_PROGRESS, {"boarded_at": NOW}, "On board since 09:00"),
@@ -400,8 +400,8 @@ def test_ride_without_a_driver_says_so(ward: Facility) -> None:
 
     seen = text_of(planner_of(ward).get(BASE))
 
-    assert "Promised by 10:00 no driver yet" in seen
-    assert "Promised by 14:15 not confirmed yet" in seen
+    assert "Pickup by 10:00 no driver yet" in seen
+    assert "Pickup by 14:15 not confirmed yet" in seen
     assert "A pickup time is promised once the rider is ready." in seen
     assert "4 West, room 417" in seen
 

@@ -61,8 +61,8 @@ def test_planner_of_two_facilities_sees_each_in_its_zone(planner: Client, ward: 
     assert _groups(seen) == {"Alder Hospital": [here.pk], "Birch Lodge": [there.pk]}
     said = text_of(seen)
     assert "2 facilities, Fri 20 Nov 2026" in said
-    assert "Alder Hospital CST Waiting to be released 1 14:00" in said
-    assert "Birch Lodge EST Waiting to be released 1 15:00" in said  # the same instant
+    assert "Alder Hospital CST Waiting for “Ready” 1 14:00" in said
+    assert "Birch Lodge EST Waiting for “Ready” 1 15:00" in said  # the same instant
     looks = AuditEntry.objects.filter(action="rides.day")
     assert {(look.facility_id, *look.rider_ids) for look in looks} == {
         (ward.pk, here.rider_id),

@@ -270,7 +270,7 @@ def test_facts_show_terms_of_today_and_later_ones(centre: Facility) -> None:
     assert "From Mon 7 Dec 2026 on Days Mon Wed Fri Chair time 06:00 CST" in page
     assert "First day Mon 23 Nov 2026 Last day Sun 21 Feb 2027 Payer State Medicaid" in page
     assert "Authorization ends Fri 22 Jan 2027 Vehicle Wheelchair van Booked ahead 28 days" in page
-    assert "Authorization A-17 For drivers Ring twice For dispatchers Call first For the facility Chair 4" in page
+    assert "Authorization A-17 For drivers Ring twice For dispatchers Call first Facility note Chair 4" in page
 
 
 def test_facts_show_destination_needs_and_preferred_drivers(centre: Facility) -> None:

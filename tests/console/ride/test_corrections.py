@@ -113,7 +113,7 @@ def test_w2_second_ready_press_on_ride_page_is_a_no_op() -> None:
     before = traces(ride)
     second = planner.post(page_of(ride, "ready/"), form, follow=True)
 
-    assert told(first) == ["The ride is released: the rider is ready."]
+    assert told(first) == ["Marked ready. Dispatch is notified."]
     assert told(second) == ["The ride was released already."]
     assert traces(ride) | {"audit": 0} == before | {"audit": 0}
 

@@ -117,7 +117,7 @@ def test_planner_releases_a_will_call_and_takes_it_back() -> None:
     ride = factories.RideFactory.create(**WILL_CALL)
     planner = _planner(ride)
 
-    assert told(_send(planner, ride, "ready")) == ["The ride is released: the rider is ready."]
+    assert told(_send(planner, ride, "ready")) == ["Marked ready. Dispatch is notified."]
     ride.refresh_from_db()
     assert (ride.ready_at, ride.ready_source) == (NOW, "facility_portal")
     assert told(_send(planner, ride, "unready")) == ["The release is withdrawn."]
@@ -141,7 +141,7 @@ def test_open_checklist_gives_way_to_dispatch_with_a_reason(desk: Client) -> Non
     assert list(unsaid.context["ready"].errors) == ["override_reason"]
     done = _send(desk, ride, "ready", override="on", override_reason="Signed on paper")
 
-    assert told(done) == ["The ride is released: the rider is ready."]
+    assert told(done) == ["Marked ready. Dispatch is notified."]
     assert "overridden: discharge checklist" in text_of(done)
 
 
@@ -199,7 +199,7 @@ def test_ride_breaks_off_and_a_rider_does_not_come() -> None:
         missed = _send(desk, arrived, "no-show", reason_code="rider_not_at_pickup")
 
     assert list(lost.context["unfulfilled"].errors) == ["rider_location"]
-    assert told(aborted) == ["It is recorded that the ride was not driven."]
+    assert told(aborted) == ["Marked as missed trip."]
     assert told(missed) == ["The no-show is recorded."]
     assert [Ride.objects.get(pk=one.pk).status for one in (on_board, arrived)] == ["unfulfilled", "no_show"]
 

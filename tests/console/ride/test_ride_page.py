@@ -215,7 +215,7 @@ def test_timeline_says_what_was_opened_changed_and_overridden() -> None:
 
     seen = text_of(visitor(UserRole.DISPATCHER).get(page_of(ride)))
 
-    assert "Will-call, not released" in seen
+    assert "Will-call, not ready yet" in seen
     assert "; Address needs review, warning" in seen
     assert "; changed: ready at" in seen
     assert "Address needs review ○ Open" in seen
