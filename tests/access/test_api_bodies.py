@@ -57,6 +57,9 @@ def _body(operation: Operation, path: tuple[str, ...], value: str, world: World)
         record |= {"serviceType": "appointment", "returnLeg": {"pickupTime": (factories.NOW + 20.5 * DAY).isoformat()}}
     if "savedPlaces" in path:
         record["savedPlaces"] = [{"name": "Work", "addressLine1": "1 N State St", "city": "Chicago", "state": "IL"}]
+    if "otherVehicles" in path:
+        row = {"driverId": world.own.id_of("drivers"), "vehicleId": world.own.id_of("vehicles")}
+        record["otherVehicles"] = [row]
     return _with(body, path, value)
 
 

@@ -12,7 +12,7 @@ from apps.accounts.models import ApiClient, ApiToken
 from apps.accounts.rules.roles import TokenRole
 from apps.events.models import Event
 from apps.exports.models import Export, ReportSchedule
-from apps.fleet.models import CapacityConfig, Credential, Driver, Leave, Vehicle
+from apps.fleet.models import CapacityConfig, Credential, Driver, Leave, Vehicle, VehicleOutage
 from apps.organizations.models import CalendarShift, ExternalId, Facility, HomeBase, Payer, TransportProvider
 from apps.recurring.models import Hold, StandingOrder, Terms
 from apps.riders.models import Rider
@@ -153,6 +153,14 @@ def _fleet(side: Side) -> tuple[TransportProvider, Driver, Vehicle]:
     later = {"starts_at": factories.NOW + dt.timedelta(days=92), "ends_at": factories.NOW + dt.timedelta(days=93)}
     # Has the id of the driver, so that the walk can name it.
     fill(Leave(pk=driver.pk, driver=driver, absence="sick", reported_at=factories.NOW, **later), "fleet")
+    outage = {"starts_at": factories.NOW, "ends_at": later["starts_at"], "reported_at": factories.NOW}
+    # Has the id of the vehicle, for the same reason.
+    fill(
+        VehicleOutage(
+            pk=vehicle.pk, vehicle=vehicle, reason="breakdown", undo={"status": "in_service", "shifts": []}, **outage
+        ),
+        "fleet",
+    )
     factories.file_credentials(driver, vehicle)
     for credential in [*Credential.objects.filter(driver=driver), *Credential.objects.filter(vehicle=vehicle)]:
         side.add("credentials", fill(credential, "fleet"))

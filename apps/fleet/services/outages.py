@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
 from apps.audit.services import audit
-from apps.fleet.models import OutageReason, Shift, Vehicle, VehicleOutage, VehicleStatus
+from apps.fleet.models import Driver, OutageReason, Shift, Vehicle, VehicleOutage, VehicleStatus
 from apps.fleet.services import shifts, vehicles
 from apps.fleet.services.shifts import ShiftTaken, save_consequence
 from lib.access import Principal
@@ -57,7 +57,8 @@ def start(
 
     Raises:
         NotFound: the vehicle is not in the caller's data scope.
-        InvalidInput: the outage starts in the future or long ago, ends in the past, or is too long; or see `shifts`.
+        InvalidInput: the outage starts in the future or long ago, ends in the past, or is too long; a driver or vehicle
+            is unknown; or see `shifts`.
         ShiftTaken, ShiftChangedHands: see `apps.fleet.services.shifts`.
     """
     if not at - REPORTED_WITHIN <= starts_at <= at:
@@ -68,6 +69,7 @@ def start(
         raise InvalidInput(
             "to", _("An outage lasts up to %(days)s days. Change the vehicle's status instead."), days=31
         )
+    _require_known(replacements, by)
     before = vehicles.locked_vehicle(vehicle_id, by).status
     vehicle = vehicles.change_status(vehicle_id=vehicle_id, to=VehicleStatus.OUT_OF_SERVICE, reason=note, by=by, at=at)
     planned = Shift.objects.filter(vehicle=vehicle, driver_id__in=replacements, status=Shift.Status.PLANNED)
@@ -87,6 +89,20 @@ def start(
     )
     _audit("vehicles.report_outage", outage, by)
     return outage
+
+
+def _require_known(replacements: Mapping[UUID, UUID], by: Principal) -> None:
+    """Require that all drivers and vehicles are inside the data scope; a driver without shifts may be named."""
+    drivers = Driver.objects.visible_to(by).filter(pk__in=replacements)
+    vehicles_in_scope = Vehicle.objects.visible_to(by).filter(pk__in=replacements.values())
+    known = {*drivers.values_list("pk", flat=True), *vehicles_in_scope.values_list("pk", flat=True)}
+    for index, (driver_id, vehicle_id) in enumerate(replacements.items()):
+        if driver_id not in known:
+            raise InvalidInput(f"otherVehicles[{index}].driverId", _("There is no such driver."), detail_code="unknown")
+        if vehicle_id not in known:
+            raise InvalidInput(
+                f"otherVehicles[{index}].vehicleId", _("There is no such vehicle."), detail_code="unknown"
+            )
 
 
 def remember(outage: VehicleOutage, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
