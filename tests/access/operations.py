@@ -19,6 +19,7 @@ from config import api
 from lib.access import ANY_TOKEN, PUBLIC
 from lib.api import fields
 from lib.api.document import document
+from lib.api.serializers import camel
 from lib.ids import uuid7
 from lib.scopes import Scope
 from tests.access.canaries import Canary, found
@@ -90,7 +91,7 @@ class Operation:
 
     def example(self) -> dict[str, Any]:
         """Valid example body from the document."""
-        path = re.sub(r"<\w+:(\w+)>", r"{\1}", self.route)
+        path = re.sub(r"<\w+:(\w+)>", lambda found: f"{{{camel(found[1])}}}", self.route)
         published = document()["paths"][f"/{path}"][self.method.lower()]
         if "requestBody" not in published:
             return {}

@@ -176,7 +176,7 @@ def test_every_action_names_its_scope(view: type[ApiViewSet]) -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize(("path", "method", "operation"), operations())
 def test_operation_refuses_callers_without_a_token(path: str, method: str, operation: dict[str, Any]) -> None:
-    url = "/api" + re.sub(r"\{(\w+_)?id\}", "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f", path)
+    url = "/api" + re.sub(r"\{(id|\w+Id)\}", "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f", path)
     url = re.sub(r"\{\w+\}", "x", url)
 
     response = APIClient().generic(method.upper(), url)

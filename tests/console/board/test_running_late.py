@@ -65,7 +65,7 @@ def test_page_reassigns_a_ride_of_the_late_driver() -> None:
     after = desk.post("/console/board/suggestions/accept/", {"one": value, "again": path}, follow=True)
 
     assert after.redirect_chain == [(path, 302)]
-    assert told(after) == ["1 ride is changed."]
+    assert told(after) == ["1 ride is assigned."]
     following.refresh_from_db()
     assert following.driver_id == substitute.pk
 
