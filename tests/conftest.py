@@ -21,6 +21,7 @@ from apps.organizations.models import Facility
 from lib.access import Principal
 from tests import emptying, factories
 from tests.callers import TokenClient, api_with
+from tests.tiers import NIGHTLY
 
 # The same examples in every run, on a machine of any speed.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
@@ -34,11 +35,16 @@ def pytest_configure() -> None:
     settings.WHITENOISE_AUTOREFRESH = True
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Limit coverage to one case of each test that uses the database, except for tests of rules.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out nightly tests, and limit coverage to one case of each test that uses the database, except of rules.
 
-    Tracing doubles the time of a test, and further cases run the same lines.
+    Nightly tests run in `make nightly`, and if they alone are named.  Tracing doubles the time of a test, and further
+    cases run the same lines.
     """
+    daily = [item for item in items if NIGHTLY or not item.get_closest_marker("nightly")]
+    if daily and len(daily) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("nightly")])
+        items[:] = daily
     traced = set()
     for item in items:
         with_database = item.get_closest_marker("django_db") or "django_db_setup" in getattr(item, "fixturenames", ())

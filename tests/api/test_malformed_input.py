@@ -20,8 +20,8 @@ from tests.tiers import sized
 NASTY: list[Any] = [None, True, -1, 10**17, 1e308, "", "text", "\u202e\u0007", "x" * 5000, [], [None], {}, {"a": 1}]
 QUERIES = ["", "text", "-1", "99999999999999999999", "%F0%9F%9A%90", "a,b,,c", "1e5", "true", "x" * 2000]
 HEADERS = ["", '"', '"99999999999999999999"', "*", "é", "x" * 3000, "Bearer"]
-VALUES_PER_PLACE: Final = sized(short=4, nightly=len(NASTY))
-VALUES_PER_HEADER: Final = sized(short=2, nightly=len(HEADERS))
+VALUES_PER_PLACE: Final = sized(short=2, nightly=len(NASTY))
+VALUES_PER_HEADER: Final = sized(short=1, nightly=len(HEADERS))
 ID = "01937b2e-5f6a-7c3d-9e8f-0a1b2c3d4e5f"
 
 OPERATIONS = [

@@ -17,7 +17,7 @@ from tests.exports.destinations import servers
 from tests.exports.destinations.servers import INSIDE, Listening
 from tests.factories import NOW
 
-pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced, pytest.mark.nightly]
 InspectorOf = Callable[[User | None], Inspector]
 
 

@@ -25,7 +25,7 @@ from tests.callers import api_with
 from tests.webhooks import made
 from tests.webhooks.receiver import Receiver, receiving
 
-pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced, pytest.mark.nightly]
 InspectorOf = Callable[[User | None], Inspector]
 
 

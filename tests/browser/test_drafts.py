@@ -19,7 +19,7 @@ from tests import factories
 from tests.browser.harness import Inspector, faults
 from tests.rides.drafts import HOME
 
-pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced, pytest.mark.nightly]
 InspectorOf = Callable[[User | None], Inspector]
 BOOK = "/console/book/"
 

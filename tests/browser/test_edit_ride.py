@@ -115,6 +115,7 @@ def _type_time(page: Page, text: str) -> None:
     page.keyboard.type(text)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("choice", "width", "theme"),
     [("keep", 1440, "dark"), ("unassign", 390, "light"), ("reassign", 390, "dark")],

@@ -235,6 +235,7 @@ def _gap_of(ride: Ride, at: dt.datetime) -> RideException | None:
     return RideException.objects.filter(ride=ride, type=ExceptionType.MILESTONE_GAP).first()
 
 
+@pytest.mark.nightly
 def test_e1_driver_who_is_silent_appears_once_within_a_second(inspector_of: InspectorOf, dana: User) -> None:
     """Positions come only with milestones, so that a missing milestone identifies a silent driver."""
     desk, took, now = inspector_of(dana), [], timezone.now()
@@ -261,6 +262,7 @@ def test_e1_driver_who_is_silent_appears_once_within_a_second(inspector_of: Insp
     assert RideException.objects.filter(type=ExceptionType.MILESTONE_GAP).count() == 3
 
 
+@pytest.mark.nightly
 def test_w3_e4_unreleased_will_call_alerts_hour_before_closing(inspector_of: InspectorOf, dana: User) -> None:
     """The facility closes an hour from now; the open page updates without a reload."""
     now = timezone.now().replace(second=0, microsecond=0)
@@ -301,6 +303,7 @@ def test_w3_e4_unreleased_will_call_alerts_hour_before_closing(inspector_of: Ins
     assert found == [], "\n".join(found)
 
 
+@pytest.mark.nightly
 def test_e5_moving_among_500_rows_takes_less_than_50_ms(inspector_of: InspectorOf, dana: User) -> None:
     _many(500)
     inspector = inspector_of(dana)

@@ -18,7 +18,7 @@ from tests.browser.harness import Inspector, faults
 from tests.fleet.crew import fit_driver
 from tests.fleet.scans import PDF, PNG
 
-pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced, pytest.mark.nightly]
 InspectorOf = Callable[[User | None], Inspector]
 FLEET = "/console/fleet/"
 

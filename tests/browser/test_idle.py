@@ -14,7 +14,7 @@ from apps.accounts.sessions import LAST_ACTIVE_AT
 from tests import factories
 from tests.browser.harness import Inspector, faults
 
-pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced, pytest.mark.nightly]
 InspectorOf = Callable[[User | None], Inspector]
 FORM = "/admin/organizations/facility/add/"
 

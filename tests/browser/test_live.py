@@ -118,6 +118,7 @@ def test_b2_change_of_another_process_shows_within_a_second(desk: Inspector) -> 
         assert (held, focused.split()[0]) == ("1 ride today", "tile"), "nothing moves under a person's hands"
 
 
+@pytest.mark.nightly
 def test_b9_page_shows_a_lost_server_and_reloads_when_it_is_back(desk: Inspector, machine: Machine) -> None:
     with _window(desk) as context:
         page = _open(context, desk)
@@ -134,6 +135,7 @@ def test_b9_page_shows_a_lost_server_and_reloads_when_it_is_back(desk: Inspector
         assert page.evaluate("() => window.__told.some((one) => one.resync)")
 
 
+@pytest.mark.nightly
 def test_b10_ten_tabs_share_one_stream_and_another_takes_it_over(desk: Inspector) -> None:
     with _window(desk) as context:
         streaming: list[Page] = []
@@ -224,6 +226,7 @@ def _tell(title: str) -> None:
     alerts.raise_alert(key=title, title=title, at=dt.datetime.now(dt.UTC), **told)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("streams", [True, False])
 def test_inbox_follows_in_every_session(inspector_of: InspectorOf, streams: bool) -> None:
     desks = [inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER)) for _ in range(2)]

@@ -9,7 +9,7 @@ from apps.accounts.models import User
 from lib.api.document import document
 from tests.browser.harness import Inspector
 
-pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced, pytest.mark.nightly]
 InspectorOf = Callable[[User | None], Inspector]
 
 

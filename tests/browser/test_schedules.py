@@ -14,7 +14,7 @@ from tests import factories
 from tests.browser.harness import Inspector
 from tests.exports.scheduled import exports_daily, ids, keep, reports_weekly
 
-pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced, pytest.mark.nightly]
 InspectorOf = Callable[[User | None], Inspector]
 PAGE = "/console/reports/schedules/"
 

@@ -16,7 +16,7 @@ from tests import factories
 from tests.browser.harness import Inspector, faults
 from tests.serving import serving
 
-pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced]
+pytestmark = [pytest.mark.browser, pytest.mark.real_clock, pytest.mark.untraced, pytest.mark.nightly]
 InspectorOf = Callable[[User | None], Inspector]
 PASSWORD = "a heron stands in the canal"
 SEED = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
