@@ -86,7 +86,7 @@ def test_home_counts_unsettled_exceptions_the_worst_first() -> None:
             ride=ride,
             rider=ride.rider,
             facility=ride.facility,
-            type=["unassigned_at_risk", "late_pickup", "rider_no_show", "milestone_gap"][number],
+            type=["address_problem", "late_pickup", "rider_no_show", "milestone_gap"][number],
             severity=severity,
             status=status,
             opened_at=factories.NOW,

@@ -108,7 +108,7 @@ def test_page_of_a_wrong_address_speaks_the_readers_language(client: Client, dan
     page = client.get("/nowhere/", headers={"Accept-Language": "es"})
 
     assert page.status_code == 404
-    assert "Aquí no hay nada" in text_of(page)
+    assert "Página no encontrada" in text_of(page)
 
 
 def test_api_is_english_for_everybody(api: TokenClient) -> None:
