@@ -58,15 +58,16 @@ def same_cause(exception: RideException, by: Principal) -> RideExceptionQuerySet
         return rows.none()
     if exception.cause_driver_id is not None:
         return rows.filter(cause_driver_id=exception.cause_driver_id)
-    if exception.type in WITHOUT_DRIVER:
+    if exception.ride_id is not None and exception.type in WITHOUT_DRIVER:
         return rows.filter(_NO_DRIVER, ride_id=exception.ride_id)
     return rows.none()
 
 
 def types_without_driver(exceptions: Iterable[RideException], by: Principal) -> dict[UUID, list[str]]:
     """List the types of unsettled exceptions that rides have because they have no driver, by ride.  One query."""
-    ride_ids = {exception.ride_id for exception in exceptions if exception.type in WITHOUT_DRIVER}
-    rows = RideException.objects.visible_to(by).unsettled().filter(_NO_DRIVER, ride_id__in=ride_ids - {None})
+    alone = [exception for exception in exceptions if exception.type in WITHOUT_DRIVER]
+    ride_ids = {exception.ride_id for exception in alone if exception.ride_id is not None}
+    rows = RideException.objects.visible_to(by).unsettled().filter(_NO_DRIVER, ride_id__in=ride_ids)
     types: dict[UUID, list[str]] = defaultdict(list)
     for ride_id, type_ in rows.annotate(rank=BY_RANK).order_by("rank", "pk").values_list("ride_id", "type"):
         if ride_id is not None:
