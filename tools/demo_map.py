@@ -1,6 +1,6 @@
 """Write `apps/demo/city.pmtiles`, the base map of the demo.
 
-Run it by hand after a change: `.venv/bin/python tools/demo_map.py`.  The map is made up: it has the outline of Greater
+Run it by hand after a change: `.venv/bin/python -m tools.demo_map`.  The map is made up: it has the outline of Greater
 Chicago and the demo's neighborhoods (`apps/demo/geography.py`), and a grid of invented streets.  It contains no
 OpenStreetMap data.  Layers and properties are those of the Protomaps basemap, version 4
 (https://docs.protomaps.com/basemaps/layers), which the board's map draws.
@@ -10,7 +10,6 @@ import gzip
 import itertools
 import json
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +22,10 @@ from shapely import affinity, box, get_dimensions, simplify, transform, union_al
 from shapely.geometry import LineString, MultiLineString, Point, Polygon
 from shapely.geometry.base import BaseGeometry
 
+from apps.demo.dice import Dice
+from apps.demo.geography import NEIGHBOURHOODS
+
 ROOT: Final = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from apps.demo.dice import Dice  # noqa: E402  # needs the path above
-from apps.demo.geography import NEIGHBOURHOODS  # noqa: E402  # needs the path above
-
 WEST, SOUTH, EAST, NORTH = -88.35, 41.40, -86.95, 42.35  # of the land and water; a browser's map is wider than the city
 STREETS_WEST, STREETS_SOUTH, STREETS_EAST, STREETS_NORTH = -88.05, 41.58, -87.42, 42.16
 MIN_ZOOM, MAX_ZOOM = 7, 13
