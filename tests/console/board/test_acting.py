@@ -316,15 +316,15 @@ def test_ready_now_asks_about_an_open_checklist(
         will_call_expires_at=NOW + 9 * HOUR,
     )
 
-    asked = desk.post(at(ride, "ready/"), headers=HTMX)
+    question = desk.post(at(ride, "ready/"), headers=HTMX)
     ride.refresh_from_db()
     before = ride.ready_at
     done = event(desk.post(at(ride, "ready/"), {"version": ride.version, **answer}, headers=HTMX))
 
     ride.refresh_from_db()
-    assert (asked.status_code, before, ride.ready_at) == (422, None, NOW)
-    assert text in text_of(asked)
-    assert "Mark ready anyway" in text_of(asked)
+    assert (question.status_code, before, ride.ready_at) == (422, None, NOW)
+    assert text in text_of(question)
+    assert "Mark ready anyway" in text_of(question)
     assert done["message"] == "The rider is marked ready."
 
 
