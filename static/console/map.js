@@ -89,7 +89,7 @@ const clusterMark = (feature) => {
   const { cluster_id: id, point_count: count, late } = feature.properties;
   const box = document.createElement("span");
   box.textContent = count;
-  if (late) box.append(Object.assign(document.createElement("i"), { textContent: late }));
+  if (late) box.dataset.late = late; // drawn by the style sheet: the text is part of the label, which says it in words
   const size = 28 + Math.min(Math.round(Math.sqrt(count) * 3), 22);
   const label = words.cluster.replace("0", count) + (late ? `, ${words.late.replace("0", late)}` : "");
   const mark = marker(place(feature), box, `map-mark map-cluster ${late ? "has-late" : ""}`, {

@@ -393,7 +393,7 @@ def test_map_marks_are_reached_by_keys_and_open_the_panel(
                 page.keyboard.press("ArrowRight")
             assert len(set(seen)) == count
             assert seen[-1] == seen[0]
-        assert page.locator("#map .map-cluster").count() > 0
+        assert page.locator("#map .map-cluster [data-late]").count() > 0
         found = faults(page)
         ride = page.evaluate("() => document.activeElement.dataset.ride")
         page.keyboard.press("Enter")

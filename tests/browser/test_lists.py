@@ -28,7 +28,6 @@ DELIVERIES = "/console/developers/deliveries/"
 DRIVERS = "/console/fleet/drivers/"
 BOARD = "/console/board/"
 MINUTE = dt.timedelta(minutes=1)
-HOUR = 60 * MINUTE
 
 
 @pytest.fixture
@@ -175,12 +174,13 @@ def _wait_until_live(page: Page) -> None:
 
 def test_board_of_several_regions_is_narrowed_down_and_stays_so(inspector_of: InspectorOf, dana: User) -> None:
     now = timezone.now()
-    # The board shows one service day: near its end, the rides are those of the last minutes.
-    ends_soon = service_day(now + 30 * MINUTE, "America/Chicago") != service_day(now, "America/Chicago")
-    first = now - HOUR if ends_soon else now
+    # The board shows one service day of its zone: near the end of either, the rides are those of the last minutes.
+    zones = ("America/Denver", "America/Chicago")
+    ends_soon = any(service_day(now + 30 * MINUTE, zone) != service_day(now, zone) for zone in zones)
+    first = now - 45 * MINUTE if ends_soon else now
     ours, theirs = factories.FacilityFactory.create(name="Ours"), factories.FacilityFactory.create(name="Theirs")
     rides: list[Ride] = []
-    for facility, zone in ((ours, "America/Denver"), (theirs, "America/Chicago")):
+    for facility, zone in zip((ours, theirs), zones, strict=True):
         driven = factories.RideFactory.create(facility=facility, timezone=zone, pickup_at=first + 20 * MINUTE)
         factories.put_driver_on(driven)
         waiting = factories.RideFactory.create(facility=facility, timezone=zone, pickup_at=first + 30 * MINUTE)
