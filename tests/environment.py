@@ -7,6 +7,7 @@ import atexit
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import environ
@@ -20,6 +21,9 @@ SERVERS = Path(__file__).resolve().parent.parent / "var" / "test-postgres"
 def prepare() -> None:
     """Complete `os.environ`, so that settings load and the database is available."""
     environ.Env.read_env(Path(__file__).with_name("test.env"))
+    # The tests start many processes; without stored bytecode each compiles the whole project, and pytest every test.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # Shells start background jobs with SIGINT ignored, which programs that tests stop would inherit.
         signal.signal(signal.SIGINT, signal.default_int_handler)
