@@ -12,6 +12,8 @@ from django.conf import settings
 from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 
+from lib import zone_labels
+
 _twelve: ContextVar[bool | None] = ContextVar("twelve_hours", default=None)
 
 
@@ -50,7 +52,7 @@ def clock(at: datetime | time, *, seconds: bool = False) -> str:
 def exact_clock(at: datetime) -> str:
     """Format a local time like `clock`, with its zone in the hour that comes twice when clocks go back: 01:30 CST."""
     offset, other = at.utcoffset(), at.replace(fold=1 - at.fold).utcoffset()
-    return clock(at) if offset == other else f"{clock(at)}\N{NO-BREAK SPACE}{at:%Z}"
+    return clock(at) if offset == other else f"{clock(at)}\N{NO-BREAK SPACE}{zone_labels.abbreviation(at)}"
 
 
 clock_text = lazy(clock, str)  # formatted when it is read, as its reader prefers

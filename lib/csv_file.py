@@ -9,6 +9,8 @@ from typing import Final
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
+from lib import zone_labels
+
 # Characters at the start of a cell that make spreadsheets read it as a formula (OWASP, CSV injection); the last four
 # are full-width signs.
 _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -51,6 +53,6 @@ def csv_file(name: str, rows: Iterable[Iterable[object]], *, exported_by: str, a
     heads, *data_rows = rows
     mark = _("Exported %(at)s by %(name)s") % {"at": at.isoformat(timespec="minutes"), "name": exported_by}
     marked = [[*heads, mark], *([*row, ""] for row in data_rows)]
-    file_name = f"{name}-{at:%Y-%m-%d-%H%M}-{at.tzname()}"
+    file_name = f"{name}-{at:%Y-%m-%d-%H%M}-{zone_labels.short(at)}"
     disposition = {"Content-Disposition": f'attachment; filename="{file_name}.csv"'}
     return HttpResponse(csv_text(marked), content_type="text/csv; charset=utf-8", headers=disposition)

@@ -1,4 +1,4 @@
-"""Instants for people: local wall time with the abbreviation of the time zone."""
+"""Instants for people: local wall time with the label of the time zone."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -6,13 +6,14 @@ from zoneinfo import ZoneInfo
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from lib import zone_labels
 from lib.clocks import clock
 
 
 def local_time(instant: datetime | None, zone: str) -> SafeString | str:
-    """Format an instant in the zone as `2026-11-20 14:00 CST` in a `<time>` element with the UTC value; "" for None."""
+    """Format an instant in the zone as `2026-11-20 14:00 CT` in a `<time>` element with the UTC value; "" for None."""
     if instant is None:
         return ""
     local = instant.astimezone(ZoneInfo(zone))
-    text = f"{local:%Y-%m-%d} {clock(local)} {local:%Z}"
+    text = f"{local:%Y-%m-%d} {clock(local)} {zone_labels.short(local)}"
     return format_html('<time datetime="{}">{}</time>', f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}", text)

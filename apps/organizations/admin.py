@@ -21,6 +21,7 @@ from apps.organizations.models import (
 )
 from apps.organizations.rules.opening_hours import in_words
 from apps.organizations.zones import known_zones
+from lib import zone_labels
 from lib.access import Principal
 from lib.admin import ReadOnlyInline, Rows, ScopedAdmin, ScopedInline, SeenVersionForm
 
@@ -30,8 +31,12 @@ class ZonedAdmin(ScopedAdmin[Any]):
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "timezone":
-            kwargs["widget"] = Select(choices=[("", "---------"), *((zone, zone) for zone in sorted(known_zones()))])
+            kwargs["widget"] = Select(choices=[("", "---------"), *zone_labels.choices(known_zones(), iana=True)])
         return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+    @admin.display(description=_("Time zone"), ordering="timezone")
+    def zone_name(self, row: Any) -> str:
+        return zone_labels.long_name(row.timezone)
 
 
 class EntranceInline(ScopedInline[Entrance, Facility]):
@@ -56,7 +61,7 @@ class CalendarShiftInline(ReadOnlyInline[CalendarShift, Facility]):
 class FacilityAdmin(ZonedAdmin):
     form = SeenVersionForm
     subject_type = "facility"
-    list_display = ("name", "kind", "city", "state", "timezone", "booking_policy", "active")
+    list_display = ("name", "kind", "city", "state", "zone_name", "booking_policy", "active")
     list_filter = ("kind", "active", "booking_policy")
     list_select_related = ()
     ordering = ("name", "id")
@@ -145,7 +150,7 @@ class HomeBaseInline(ScopedInline[HomeBase, TransportProvider]):
 @admin.register(TransportProvider)
 class TransportProviderAdmin(ZonedAdmin):
     subject_type = "provider"
-    list_display = ("name", "phone", "timezone", "active")
+    list_display = ("name", "phone", "zone_name", "active")
     list_filter = ("active",)
     list_select_related = ()
     ordering = ("name", "id")

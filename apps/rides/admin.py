@@ -14,6 +14,7 @@ from apps.rides import labels
 from apps.rides.labels import ADVICE
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException, Trip
 from apps.rides.rules.disclosure import disclosure_of
+from lib import zone_labels
 from lib.access import Phi, Principal
 from lib.admin import ReadOnlyInline, Rows, ScopedAdmin
 from lib.admin_names import Words
@@ -77,7 +78,7 @@ class RideAdmin(ScopedAdmin[Ride]):
     }
     fieldsets = (
         (None, {"fields": ("status", "rider", "facility", "service_type", "priority", "leg_type", "trip")}),
-        (_("When"), {"fields": ("pickup_time", "appointment_time", "service_date", "timezone", "will_call")}),
+        (_("When"), {"fields": ("pickup_time", "appointment_time", "service_date", "zone_name", "will_call")}),
         (_("Where"), {"fields": ("from_", "to", "mobility")}),
         (_("Who drives"), {"fields": ("provider", "driver_name", "vehicle")}),
         (_("Notes"), {"fields": ("driver_notes", "dispatcher_notes", "facility_notes")}),
@@ -106,6 +107,10 @@ class RideAdmin(ScopedAdmin[Ride]):
     @admin.display(description=_("Appointment"))
     def appointment_time(self, ride: Ride) -> str:
         return local_time(ride.appointment_at, ride.timezone) or "-"
+
+    @admin.display(description=_("Time zone"))
+    def zone_name(self, ride: Ride) -> str:
+        return zone_labels.long_name(ride.timezone)
 
     @admin.display(description=_("Driver"))
     def driver_name(self, ride: Ride) -> str:

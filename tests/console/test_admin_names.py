@@ -34,7 +34,7 @@ def test_list_of_assignments_says_which_ride_and_who_drives_what() -> None:
 
     assert f"{driver.first_name} {driver.last_name}" in page
     assert f">{assignment.vehicle.unit_number}<" in page
-    assert f"09:00 CST</time>, {ride.facility}" in page
+    assert f"09:00 CT</time>, {ride.facility}" in page
     assert str(driver.pk) not in page
     assert str(ride.pk) not in page
 
@@ -84,7 +84,7 @@ def test_ride_without_facility_is_named_by_time_trip_by_day() -> None:
     called = _body(client, address_of(Assignment, "change", assignment.pk))
     page = _body(client, address_of(Ride, "change", ride.pk))
 
-    assert "09:00 CST</time></a>" in called
+    assert "09:00 CT</time></a>" in called
     assert f'{address_of(Trip, "change", ride.trip_id)}">{ride.service_date}</a>' in page
 
 

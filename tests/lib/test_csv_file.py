@@ -27,7 +27,7 @@ def test_file_is_saved_under_its_name_and_read_back_as_written() -> None:
     answer = csv_file("people", rows, exported_by="Dana Desk", at=at)
 
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
-    assert answer["Content-Disposition"] == 'attachment; filename="people-2026-11-20-0900-CST.csv"'
+    assert answer["Content-Disposition"] == 'attachment; filename="people-2026-11-20-0900-CT.csv"'
     text = answer.content.decode("utf-8-sig")
     assert list(csv.reader(StringIO(text))) == [
         ["Driver", "Rides", "Exported 2026-11-20T09:00-06:00 by Dana Desk"],

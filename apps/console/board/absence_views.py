@@ -46,6 +46,7 @@ from apps.rides.rules.facts import Span
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.rules.ranking import ReasonCode
 from apps.rides.services import driver_absence
+from lib import zone_labels
 from lib.console_forms import add_errors
 from lib.errors import DomainError, NotFound
 from lib.scopes import Scope
@@ -258,5 +259,5 @@ def _context(driver: Driver, reader: Reader) -> dict[str, Any]:
     return {
         "driver": driver,
         "name": driver_name(driver, reader.by),
-        "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+        "zone": zone_labels.long_name(reader.zone.key),
     }

@@ -34,8 +34,9 @@ from apps.dispatch.rules.axis import Axis
 from apps.rides.labels import driver_name
 from apps.rides.queries import reason_codes
 from apps.rides.rules.lifecycle import ReasonList
+from lib import zone_labels
 from lib.access import Principal
-from lib.clocks import clock
+from lib.clocks import exact_clock
 from lib.listing import DOWN, spelled
 from lib.scopes import Scope
 
@@ -63,10 +64,11 @@ def show(request: HttpRequest) -> HttpResponse:
         "to_today": page.url(day=page.today),
         "views": [(label, page.url(view=name), name == page.view) for name, label in VIEWS.items()],
         "axis": filtered_board.axis,
-        "ticks": [(minute, label) for minute, label in filtered_board.axis.ticks(clock)],
+        "ticks": [(minute, label) for minute, label in filtered_board.axis.ticks(exact_clock)],
         "drivers": sorted(_drivers(filtered_board, reader), key=lambda driver: driver[1].lower()),
         "reasons": reason_codes.offered(ReasonList.UNASSIGN),
-        "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+        "zone": zone_labels.long_name(reader.zone.key),
+        "zone_short": zone_labels.short_name(reader.zone.key, reader.at),
         "max_changed": MAX_CHANGED,
         **_shared_context(filtered_board, page, reader),
     }

@@ -27,6 +27,7 @@ from apps.rides.models import RideException
 from apps.rides.queries import exception_queue
 from apps.rides.queries.exception_causes import Cause, causes_of
 from apps.rides.queries.exception_queue import ExceptionFilter
+from lib import zone_labels
 from lib.scopes import Scope
 
 _CHANGE_LABELS: Final = {
@@ -79,7 +80,7 @@ def handover(request: HttpRequest) -> HttpResponse:
         "alerts": [_alert(alert, reader, causes) for alert in alerts],
         "me": reader.by.id,
         "now": reader.at,
-        "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+        "zone": zone_labels.short_name(reader.zone.key, reader.at),
     }
     return render(request, "dispatch/handover.html", context, status=UNPROCESSABLE if form.errors else 200)
 

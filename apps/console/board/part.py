@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from apps.console.board.page import BoardPage
 from apps.dispatch.queries.narrowing import Choices
+from lib import zone_labels
 
 
 def parts(page: BoardPage, choices: Choices) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def parts(page: BoardPage, choices: Choices) -> dict[str, Any]:
     fields = [
         _field("facility", _("Facility"), choices.facilities, within.facility_id),
         _field("provider", _("Provider"), choices.providers, within.provider_id),
-        _field("zone", _("Time zone"), [(zone, zone) for zone in choices.zones], within.zone or None),
+        _field("zone", _("Time zone"), zone_labels.choices(choices.zones, iana=False), within.zone or None),
     ]
     visible_fields = [field for field in fields if field["chosen"] or len(field["options"]) > 1]
     chosen = [

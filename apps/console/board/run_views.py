@@ -18,6 +18,7 @@ from apps.fleet.services import drivers
 from apps.rides.labels import driver_name
 from apps.rides.queries import reason_codes
 from apps.rides.rules.lifecycle import ReasonList
+from lib import zone_labels
 from lib.scopes import Scope
 
 
@@ -53,7 +54,7 @@ def run(request: HttpRequest, driver_id: UUID) -> HttpResponse:
         "breaks": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.breaks],
         "leave": [(reader.clock(span.starts_at), reader.clock(span.ends_at)) for span in driver_row.leave],
         "reasons": reason_codes.offered(ReasonList.UNASSIGN),
-        "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+        "zone": zone_labels.long_name(reader.zone.key),
     }
     return render(request, "dispatch/run.html", context)
 

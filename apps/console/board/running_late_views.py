@@ -15,6 +15,7 @@ from apps.dispatch.queries.running_late import movable_rides
 from apps.fleet.models import Driver
 from apps.rides.labels import driver_name
 from apps.rides.queries.ride_needs import slot_of
+from lib import zone_labels
 from lib.scopes import Scope
 
 
@@ -50,6 +51,6 @@ def running_late(request: HttpRequest, driver_id: UUID) -> HttpResponse:
         "name": driver_name(driver, reader.by),
         "rows": rows,
         "back": request.path,
-        "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+        "zone": zone_labels.long_name(reader.zone.key),
     }
     return render(request, "dispatch/running_late.html", context)

@@ -22,6 +22,7 @@ from apps.dispatch.rules.axis import Axis
 from apps.dispatch.rules.suggesting import Suggestion
 from apps.rides.labels import driver_name
 from apps.rides.queries.ride_needs import slot_of
+from lib import zone_labels
 from lib.scopes import Scope
 
 
@@ -54,7 +55,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
             for suggestion in plan_preview.plan.unplaced
         ],
         "drivers": _drivers(plan_preview, reader),
-        "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+        "zone": zone_labels.long_name(reader.zone.key),
     }
     return render(request, "dispatch/suggestions.html", context)
 

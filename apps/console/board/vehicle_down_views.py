@@ -28,6 +28,7 @@ from apps.rides.models import Ride
 from apps.rides.queries.ride_needs import slot_of
 from apps.rides.rules.lifecycle import RideStatus
 from apps.rides.services import restored_rides
+from lib import zone_labels
 from lib.console_forms import add_errors
 from lib.errors import DomainError, NotFound
 from lib.ids import uuid_or_none
@@ -86,7 +87,7 @@ def report(request: HttpRequest, vehicle_id: UUID) -> HttpResponse:
         "crews": _crew_contexts(crews, reader),
         "outages": _outages(vehicle, reader),
         "form": form,
-        "zone": reader.at.astimezone(reader.zone).strftime("%Z"),
+        "zone": zone_labels.long_name(reader.zone.key),
     }
     return render(request, "dispatch/vehicle_down.html", context, status=UNPROCESSABLE if form.errors else 200)
 

@@ -27,6 +27,7 @@ from apps.reporting.kpi_labels import kpi_title
 from apps.reporting.models import Basis
 from apps.reporting.rules.kpis import ALL_KPIS
 from apps.rides.rules.draft import ServiceType
+from lib import zone_labels
 from lib.access import Phi, Principal
 from lib.api.serializers import camel
 from lib.console_forms import add_errors, capitalized, choose
@@ -81,7 +82,7 @@ class _ScheduleForm(forms.Form):
     at_time = forms.TimeField(
         label=_("At"), input_formats=["%H:%M"], widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
     )
-    zone = forms.ChoiceField(label=_("Time zone"), choices=[(zone, zone) for zone in sorted(known_zones())])
+    zone = forms.ChoiceField(label=_("Time zone"), choices=lambda: zone_labels.choices(known_zones(), iana=True))
     facility_id = forms.ChoiceField(label=_("Facility"), required=False)
     provider_id = forms.ChoiceField(label=_("Provider"), required=False)
     recipients = forms.MultipleChoiceField(label=_("People"), required=False, widget=forms.CheckboxSelectMultiple)

@@ -28,6 +28,7 @@ from apps.fleet.models import Activation, Driver, Shift, Vehicle, VehicleStatus
 from apps.fleet.services import drivers, shifts
 from apps.rides.models import Ride
 from apps.rides.queries import assigned_rides
+from lib import zone_labels
 from lib.access import Principal
 from lib.clocks import clock
 from lib.errors import DomainError
@@ -194,7 +195,7 @@ def _amend(record: Shift, changes: Mapping[str, Any], form: ShiftForm | StepForm
 def _when(record: Shift) -> str:
     zone = ZoneInfo(record.driver.provider.timezone)
     begins, ends = record.starts_at.astimezone(zone), record.ends_at.astimezone(zone)
-    return f"{date_format(begins, 'D j M')}, {clock(begins)} \N{EN DASH} {clock(ends)} {ends:%Z}"
+    return f"{date_format(begins, 'D j M')}, {clock(begins)} \N{EN DASH} {clock(ends)} {zone_labels.short(ends)}"
 
 
 def _week_of(record: Shift) -> str:
@@ -232,7 +233,7 @@ def _page(
         "pending_step": pending_step,
         "name": labels.name_of(record.driver, by),
         "when": _when(record),
-        "zone": zone,
+        "zone": zone_labels.long_name(zone),
         "planned": planned,
         "begun": record.starts_at <= now,
         "running": planned and record.starts_at <= now < record.ends_at,

@@ -169,11 +169,6 @@ def day_and_clock(at: datetime, zone: str) -> str:
     return f"{short_day(local.date())} {clocks.clock(local)}"
 
 
-def zone_name(zone: str, at: datetime) -> str:
-    """Return the abbreviation of a zone at an instant, such as CST."""
-    return at.astimezone(ZoneInfo(zone)).strftime("%Z")
-
-
 def leg_badge(leg: LegView) -> Badge:
     return ENDED_RIDES[leg.ride_status or ""] if leg.status is LegStatus.DONE else LEG_STATUSES[leg.status]
 

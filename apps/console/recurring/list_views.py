@@ -24,6 +24,7 @@ from apps.recurring.queries import roster
 from apps.recurring.queries.roster import OrderSummary
 from apps.recurring.rules.recurrence import PRESETS
 from apps.riders.labels import rider_name
+from lib import zone_labels
 from lib.access import Principal
 from lib.console_forms import ListFilter, choose
 from lib.ids import uuid_or_none
@@ -84,7 +85,7 @@ def orders(request: HttpRequest) -> HttpResponse:
     )
     context |= {
         "facility": facility,
-        "zone": labels.zone_name(facility.timezone, now),
+        "zone": zone_labels.long_name(facility.timezone),
         "groups": list(_groups(summaries, by, now)),
         "count": len(summaries),
         "most": roster.MOST if has_more else None,

@@ -31,6 +31,7 @@ from apps.riders.rules import accommodation
 from apps.rides.queries import bookings
 from apps.rides.rules import timing
 from apps.rides.rules.disclosure import disclosure_of
+from lib import zone_labels
 from lib.access import Phi, Principal
 from lib.scopes import Scope
 
@@ -73,7 +74,8 @@ def page(request: HttpRequest, order: StandingOrder, *, day: date | None = None,
         "status": labels.STATUSES[order.status],
         "phi": by.phi >= Phi.FULL,
         "sees": disclosure_of(by),
-        "zone": labels.zone_name(order.timezone, now),
+        "zone": zone_labels.long_name(order.timezone),
+        "zone_short": zone_labels.short_name(order.timezone, now),
         "elsewhere": zone_of(request).key != order.timezone,
         "today": today,
         "month": months.month(first, views, zone=order.timezone, today=today),

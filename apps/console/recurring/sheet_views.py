@@ -21,6 +21,7 @@ from apps.recurring.queries.day_sheet import Visit, VisitLeg
 from apps.recurring.rules.reconciliation import Leg
 from apps.riders.labels import rider_name
 from apps.rides.rules import timing
+from lib import zone_labels
 from lib.access import Principal
 from lib.scopes import Scope
 
@@ -53,7 +54,7 @@ def day(request: HttpRequest, facility_id: UUID) -> HttpResponse:
     ]
     context = {
         "facility": facility,
-        "zone": labels.zone_name(facility.timezone, now),
+        "zone": zone_labels.long_name(facility.timezone),
         "day": selected,
         "today": today,
         "previous": selected - _DAY if selected > today - FARTHEST else None,

@@ -31,6 +31,7 @@ from apps.recurring.services import calendar_shifts
 from apps.recurring.services.calendar_shifts import ShiftDraft, ShiftPreview
 from apps.riders.labels import rider_name
 from apps.rides.rules import timing
+from lib import zone_labels
 from lib.access import Principal
 from lib.clocks import clock
 from lib.console_forms import add_errors, choose, day_field
@@ -161,7 +162,7 @@ def shift(request: HttpRequest, shift_id: UUID) -> HttpResponse:
         ),
         "has_started": has_started,
         "may_change": by.has_scope(Scope.SCHEDULES_WRITE) and calendar_shift.undone_at is None and not has_started,
-        "zone": labels.zone_name(calendar_shift.facility.timezone, now),
+        "zone": zone_labels.long_name(calendar_shift.facility.timezone),
         "elsewhere": zone_of(request).key != calendar_shift.facility.timezone,
     }
     return render(request, "recurring/shift.html", context)
@@ -222,7 +223,7 @@ def _page(request: HttpRequest, facility: Facility, form: ShiftForm | None = Non
         "facility": facility,
         "rows": [(row, state_of(row), change_of(row), labels.APPLIES[row.applies_to]) for row in rows],
         "form": form or (ShiftForm(orders=_orders(facility, by, now)) if may_change else None),
-        "zone": labels.zone_name(facility.timezone, now),
+        "zone": zone_labels.long_name(facility.timezone),
     }
     return render(request, "recurring/facility.html", context, status=UNPROCESSABLE if form else 200)
 

@@ -16,7 +16,7 @@ from apps.rides.labels import ADVICE
 from apps.rides.models import Assignment, Ride
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus
 from apps.rides.rules.lifecycle import RideStatus
-from lib import clocks
+from lib import clocks, zone_labels
 
 Text = str | Promise
 
@@ -140,9 +140,9 @@ def place_name(stop: Mapping[str, Any]) -> str:
 
 
 def clock(at: datetime, zone: str) -> str:
-    """Return the time of day in a zone, with the zone's abbreviation."""
+    """Return the time of day in a zone, with the zone's short label."""
     local = at.astimezone(ZoneInfo(zone))
-    return f"{clocks.clock(local)} {local:%Z}"
+    return f"{clocks.clock(local)} {zone_labels.short(local)}"
 
 
 def day(at: datetime, zone: str) -> str:

@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from lib import clocks
+from lib import clocks, zone_labels
 
 register = template.Library()
 
@@ -56,6 +56,18 @@ def minutes(count: int) -> str:
     hours, rest = divmod(count, 60)
     parts = (f"{hours} h" if hours else "", f"{rest} min" if rest or not hours else "")
     return " ".join(filter(None, parts))
+
+
+@register.simple_tag
+def zone_label() -> str:
+    """Return the label of the page's time zone beside a time, such as `CT`."""
+    return zone_labels.short(timezone.localtime())
+
+
+@register.filter
+def zone_name(zone: str) -> str:
+    """Return the name of an IANA zone in a sentence, such as `Central Time`."""
+    return zone_labels.long_name(zone)
 
 
 @register.filter(expects_localtime=True)

@@ -45,15 +45,10 @@ class Axis:
         return min(max(int((at - self.starts_at) // _MINUTE), 0), self.minutes)
 
     def ticks(self, clock: Callable[[dt.datetime], str]) -> list[tuple[int, str]]:
-        """Return minute and label of each elapsed hour; a clock time that occurs twice is labeled with its zone."""
+        """Return minute and label of each elapsed hour; `clock` writes its local time."""
         zone = ZoneInfo(self.zone)
         hours = [self.starts_at + dt.timedelta(hours=count) for count in range(self.minutes // 60)]
-        local = [at.astimezone(zone) for at in hours]
-        labels = [clock(at) for at in local]
-        unambiguous = [
-            f"{label} {at:%Z}" if labels.count(label) > 1 else label for label, at in zip(labels, local, strict=True)
-        ]
-        return [(count * 60, label) for count, label in enumerate(unambiguous)]
+        return [(count * 60, clock(at.astimezone(zone))) for count, at in enumerate(hours)]
 
 
 def service_day(at: dt.datetime, zone: str) -> dt.date:

@@ -20,6 +20,7 @@ from apps.rides import pickup_points
 from apps.rides.labels import driver_name
 from apps.rides.models import Ride
 from apps.rides.rules import disclosure
+from lib import zone_labels
 from lib.access import Principal
 from lib.clocks import clock
 
@@ -88,7 +89,7 @@ def table(
         notes = (ride.driver_notes, ride.accommodation.get("driverNotes"), ride.dispatcher_notes)
         yield (
             _local(ride.pickup_at, zone),
-            ride.timezone,
+            zone_labels.short_name(ride.timezone, ride.pickup_at),
             f"{clock(ride.window_starts_at.astimezone(zone))} {_('to')} {clock(ride.window_ends_at.astimezone(zone))}",
             _local(ride.appointment_at, zone) if ride.appointment_at else "",
             ride.get_status_display(),

@@ -20,7 +20,7 @@ from apps.rides.labels import driver_name
 from apps.rides.models import Ride
 from apps.rides.rules import disclosure
 from apps.rides.services import legs
-from lib import pdf
+from lib import pdf, zone_labels
 from lib.access import Phi, Principal
 from lib.clocks import clock
 
@@ -47,7 +47,7 @@ def html(driver_row: DriverRow, rides: Sequence[Ride], day: dt.date, reader: She
         "name": driver_name(driver_row.driver, reader.by),
         "driver_row": driver_row,
         "day": day,
-        "zone": reader.made_at.astimezone(reader.zone).strftime("%Z"),
+        "zone": zone_labels.long_name(reader.zone.key),
         "rows": [_row(ride, reader) for ride in rides],
         "made_for": reader.made_for,
         "made_at": f"{reader.made_at.astimezone(reader.zone):%Y-%m-%d} {reader.clock(reader.made_at)}",

@@ -22,6 +22,8 @@ from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedules import PauseReason
 from apps.exports.queries import schedule_reports
 from apps.exports.services.schedule_recipients import Recipient
+from lib import zone_labels
+from lib.clocks import clock
 from lib.db import leases
 
 log = logging.getLogger(__name__)
@@ -79,17 +81,21 @@ def _ready(run: ScheduleRun, user: User) -> EmailMultiAlternatives:
 
 def _report(run: ScheduleRun, recipient: Recipient) -> EmailMultiAlternatives:
     context: dict[str, Any] = schedule_reports.report(run, by=recipient.principal)
-    zone = ZoneInfo(run.schedule.zone)
     stop = f"{settings.BASE_URL}{reverse('report_schedule', args=[run.schedule_id])}"
     as_of = context["as_of"]
     context |= {
         "link": f"{settings.BASE_URL}{context['path']}",
         "period": _period(run),
         "stop": stop,
-        "as_of": None if as_of is None else f"{as_of.astimezone(zone):%Y-%m-%d %H:%M} ({zone.key})",
+        "as_of": None if as_of is None else _local(as_of, run.schedule.zone),
     }
     subject = _("Your report, %(period)s") % {"period": _period(run)}
     return _message(subject, "reports/mail_report", context, recipient.user)
+
+
+def _local(at: datetime, zone: str) -> str:
+    local = at.astimezone(ZoneInfo(zone))
+    return f"{local:%Y-%m-%d} {clock(local)} {zone_labels.short(local)}"
 
 
 def _paused(schedule: ReportSchedule, user: User) -> EmailMultiAlternatives:

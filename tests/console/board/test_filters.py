@@ -109,7 +109,7 @@ def test_zone_leaves_what_goes_by_its_clocks_and_shows_them(desk: Client) -> Non
     assert _shown(page) == ({str(there.driver_id), str(free.pk)}, {waits.pk})
     assert page.context["axis"].zone == DENVER
     assert "10:00" in page.context["queue"][0]["clock"], "Denver is an hour behind Chicago"
-    assert "Driver timeline (MST)" in text_of(page)
+    assert "Driver timeline (Mountain Time)" in text_of(page)
     assert page.context["suggest"].endswith("zone=America%2FDenver")
 
 

@@ -78,7 +78,7 @@ def test_queue_has_the_next_harm_first_and_work_that_can_wait_last() -> None:
     seen = text_of(response)
     assert "3 Critical" in seen
     assert "Late pickup Call the driver, then notify the pickup location; reassign if the vehicle is stuck" in seen
-    assert "Fri 20 Nov, 14:00 CST" in seen
+    assert "Fri 20 Nov, 14:00 CT" in seen
     assert "30 min ago" in seen
 
 

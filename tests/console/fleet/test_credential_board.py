@@ -309,7 +309,7 @@ def test_c4_file_has_the_rows_of_the_filter_in_its_order(admin: Client, query: s
     assert [row[0].partition(",")[0] for row in rows[1:]] == _names(page)
     assert [head for head in rows[0][3:-2] if "last day" not in head] == [one for _kind, one in page.context["types"]]
     kind = page.context["kind"]
-    assert answer["Content-Disposition"] == f'attachment; filename="credentials-{kind}-2026-11-20-0900-CST.csv"'
+    assert answer["Content-Disposition"] == f'attachment; filename="credentials-{kind}-2026-11-20-0900-CT.csv"'
 
 
 def test_c4_file_says_what_the_board_says_and_runs_nothing(admin: Client) -> None:

@@ -61,8 +61,8 @@ def test_planner_of_two_facilities_sees_each_in_its_zone(planner: Client, ward: 
     assert _groups(seen) == {"Alder Hospital": [here.pk], "Birch Lodge": [there.pk]}
     said = text_of(seen)
     assert "2 facilities, Fri 20 Nov 2026" in said
-    assert "Alder Hospital CST Waiting for “Ready” 1 14:00" in said
-    assert "Birch Lodge EST Waiting for “Ready” 1 15:00" in said  # the same instant
+    assert "Alder Hospital CT Waiting for “Ready” 1 14:00" in said
+    assert "Birch Lodge ET Waiting for “Ready” 1 15:00" in said  # the same instant
     looks = AuditEntry.objects.filter(action="rides.day")
     assert {(look.facility_id, *look.rider_ids) for look in looks} == {
         (ward.pk, here.rider_id),
@@ -168,7 +168,7 @@ def test_printed_day_is_by_time_without_private_details(planner: Client, ward: F
     assert "13:00 estimated Abernathy, Orla 4 West" in said
     assert "14:00 estimated Abernathy, Orla 4 West, room 417" in said
     assert "En route" in said
-    assert "Printed by Pia Planner, 2026-11-20 09:00 CST" in said
+    assert "Printed by Pia Planner, 2026-11-20 09:00 CT" in said
     assert "No ride is booked for this day." in said
     assert "Quiet" not in said
     assert "555" not in said  # no telephone numbers

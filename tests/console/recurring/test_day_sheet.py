@@ -65,7 +65,7 @@ def test_riders_stand_by_chair_time_then_name(centre: Facility) -> None:
     page = _text(_page(centre))
 
     assert "Lakeview Dialysis, Mon 23 Nov 2026" in page
-    assert "4 riders come. Times are the facility's, CST. As of Fri 20 Nov 09:00." in page
+    assert "4 riders come. Times are local to the facility (Central Time). As of Fri 20 Nov 09:00." in page
     assert (
         "Chair 06:00 , 2 riders "
         "Early, Orla Ambulatory by 05:45 pickup 05:25 booked, no driver yet - Somebody else's "

@@ -49,7 +49,7 @@ def test_orders_stand_by_days_then_chair_time_then_name(centre: Facility) -> Non
 
     page = text_of(_page(centre))
 
-    assert "5 standing orders. Times are the facility's, CST." in page
+    assert "5 standing orders. Times are local to the facility (Central Time)." in page
     assert (
         "Monday, Wednesday, Friday 3 Rider Days Next pickup Status Way back Chair 06:00 , 2 riders Abel, Orla" in page
     )

@@ -265,9 +265,9 @@ def test_facts_show_terms_of_today_and_later_ones(centre: Facility) -> None:
 
     page = text_of(_open(order))
 
-    assert "Chair time 10:30 CST Pickup 09:40" in page
+    assert "Chair time 10:30 CT Pickup 09:40" in page
     assert "Way back Scheduled 15:30 From Home, 1418 N Canary Ave, Chicago" in page
-    assert "From Mon 7 Dec 2026 on Days Mon Wed Fri Chair time 06:00 CST" in page
+    assert "From Mon 7 Dec 2026 on Days Mon Wed Fri Chair time 06:00 CT" in page
     assert "First day Mon 23 Nov 2026 Last day Sun 21 Feb 2027 Payer State Medicaid" in page
     assert "Authorization ends Fri 22 Jan 2027 Vehicle Wheelchair van Booked ahead 28 days" in page
     assert "Authorization A-17 For drivers Ring twice For dispatchers Call first Facility note Chair 4" in page
@@ -312,7 +312,7 @@ def test_those_without_riders_see_no_name_place_or_note(order: StandingOrder) ->
 def test_zone_of_the_facility_is_named_where_it_is_another(order: StandingOrder) -> None:
     StandingOrder.objects.update(timezone="America/New_York")
 
-    assert "Times are in the time zone of Lakeview Dialysis, EST." in text_of(_open(order))
+    assert "Times are local to Lakeview Dialysis (Eastern Time)." in text_of(_open(order))
 
 
 def test_page_is_kept_nowhere_and_recorded(order: StandingOrder) -> None:

@@ -240,7 +240,7 @@ def test_zone_of_the_facility_is_named_where_it_is_another(desk: Client) -> None
     centre = cast.dialysis_centre(timezone="America/New_York")
     cast.order(centre)
 
-    assert "Times are the facility's, EST." in text_of(desk.get(_of(_entered(centre))))
+    assert "Times are local to the facility (Eastern Time)." in text_of(desk.get(_of(_entered(centre))))
 
 
 def test_those_who_may_only_look_enter_and_apply_nothing(centre: Facility) -> None:

@@ -116,7 +116,7 @@ def test_pdf_says_what_it_is_about_and_can_be_read_aloud(
     said = text(made)
     assert said.partition("Prairie Mobility")[1]
     assert f"2026-11-01 to 2026-11-30 Facilities: {month.facility.name} · Provider: All providers" in said
-    assert "Created 2026-11-20 09:00 CST for " in said
+    assert "Created 2026-11-20 09:00 CT for " in said
     assert f"1 / {len(made.pages)}" in said
     root = cast(Any, made.trailer["/Root"])
     assert root["/MarkInfo"]["/Marked"]
