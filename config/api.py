@@ -125,6 +125,7 @@ rides = [
     _route("ride-exceptions/<uuid:id>", RideExceptionViewSet, {"get": "retrieve"}),
     _route("ride-exceptions/<uuid:id>/acknowledge", RideExceptionViewSet, {"post": "acknowledge"}),
     _route("ride-exceptions/<uuid:id>/snooze", RideExceptionViewSet, {"post": "snooze"}),
+    _route("ride-exceptions/<uuid:id>/note", RideExceptionViewSet, {"post": "write_note"}),
     _route("ride-exceptions/<uuid:id>/resolve", RideExceptionViewSet, {"post": "resolve"}),
 ]
 

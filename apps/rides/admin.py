@@ -212,7 +212,7 @@ class RideExceptionAdmin(ScopedAdmin[RideException]):
     list_filter = ("status", "severity", "type")
     list_select_related = ("ride__facility",)
     ordering = ("-opened_at", "-id")
-    needs_phi = {"resolution_note": Phi.FULL, "closing_note": Phi.FULL}
+    needs_phi = {"note": Phi.FULL, "resolution_note": Phi.FULL, "closing_note": Phi.FULL}
     fields = (
         ("ride", "standing_order_id"),
         "facility",
@@ -220,6 +220,7 @@ class RideExceptionAdmin(ScopedAdmin[RideException]):
         ("opened_at", "opened_by", "detected_by"),
         "due_at",
         "owner",
+        "note",
         ("acknowledged_at", "acknowledged_by"),
         ("resolved_at", "resolved_by", "resolution_code"),
         "closing_note",

@@ -34,6 +34,7 @@ SHOWING: Final = {
     "POST ride-exceptions/<uuid:id>/acknowledge",
     "POST ride-exceptions/<uuid:id>/resolve",
     "POST ride-exceptions/<uuid:id>/snooze",
+    "POST ride-exceptions/<uuid:id>/note",
     "GET riders",
     "POST riders",
     "POST riders/search",

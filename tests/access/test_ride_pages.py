@@ -80,7 +80,8 @@ def test_forms_about_what_is_out_of_reach_change_nothing(world: World, role: Use
     paths = [f"{RIDES}/{ride}/{action}/" for action in (*ACTIONS, "edit", "copy")]
     paths.append(f"/console/board/rides/{ride}/hand-over/")
     paths += [f"{DAY}/{ride}/{action}/" for action in ("ready", "unready", "answer", "tick")]
-    paths += [f"{DESK}/{exception}/{action}/" for action in ("acknowledge", "snooze", "close")]
+    paths += [f"{DESK}/{exception}/{action}/" for action in ("acknowledge", "snooze", "note", "close")]
+    paths.append(f"/console/board/rides/{ride}/alerts/{exception}/")
     for path in paths:
         response = visitor.open(path, form)
         assert response.status_code in {403, 404}, path

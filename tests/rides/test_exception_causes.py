@@ -99,6 +99,9 @@ def test_acknowledging_one_claims_all_and_closing_closes_all(
     exceptions.acknowledge(exception_id=head.pk, by=dispatcher, at=NOW)
     assert set(RideException.objects.values_list("status", "owner_id")) == {("acknowledged", dispatcher.id)}
 
+    exceptions.write_note(exception_id=head.pk, note="Tire changed, on the way.", by=dispatcher, at=NOW)
+    assert set(RideException.objects.values_list("note", flat=True)) == {"Tire changed, on the way."}
+
     exceptions.snooze(exception_id=head.pk, until=NOW + HOUR, by=dispatcher, at=NOW)
     assert queue(dispatcher) == []
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -28,6 +28,7 @@ from apps.audit.views import record_read
 from apps.console.board import labels
 from apps.console.board.candidate_rows import candidate_rows, conflict_texts, ride_names
 from apps.console.board.forms import POSITION, AssignForm, CallForm, HandOverForm, UnassignForm
+from apps.console.exceptions.forms import NoteForm
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import acting, ride_panel, ride_views
 from apps.console.ride.labels import CONTACTED
@@ -51,15 +52,15 @@ from apps.rides.rules.lifecycle import BY_ACTION, OPEN, Action, RideStatus
 from apps.rides.rules.ride_actions import MOMENTS, RideAction, allowed_actions
 from apps.rides.rules.status_report import Place
 from apps.rides.rules.timeliness import promised_at
-from apps.rides.services import assignment, status_report, will_call
+from apps.rides.services import assignment, exceptions, status_report, will_call
 from apps.rides.services.assignment import Handover
 from apps.rides.services.eligibility_checks import AssignmentRejected
 from apps.rides.services.status import InvalidTransition
 from apps.rides.services.status_report import ManualMilestone
-from lib.access import Principal
+from lib.access import Phi, Principal
 from lib.clocks import exact_clock
 from lib.console_forms import add_errors
-from lib.errors import DomainError, StaleVersion
+from lib.errors import DomainError, NotFound, StaleVersion
 from lib.scopes import Scope
 
 STALE: Final = 409
@@ -114,6 +115,8 @@ def show_ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         "predicted_at": predicted_at,
         "late_minutes": _late_minutes(ride, predicted_at),
         "history": history[:MOST_HISTORY],
+        "alerts": [each for each in ride_panel.exceptions(story, by) if each["row"].resolved_at is None],
+        "may_note": by.has_scope(Scope.EXCEPTIONS_WRITE) and by.phi >= Phi.FULL,
         "callable": CONTACTED if Milestone.Type.CONTACT_ATTEMPT in MOMENTS.get(ride.status, ()) else {},
         "may_assign": ride.status in labels.ASSIGNABLE,
         "may_hand_over": ride.status == RideStatus.IN_PROGRESS,
@@ -150,6 +153,34 @@ def log_call(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     except DomainError as refusal:
         return _stale(request, refusal)
     return _success_response(request, updated, _("The call is logged."), None)
+
+
+@require_POST
+@require_scope(Scope.EXCEPTIONS_WRITE)
+def write_note(request: HttpRequest, ride_id: UUID, exception_id: UUID) -> HttpResponse:
+    """Replace the note of an open exception.  A stale version and a closed exception return 409."""
+    by = principal_of(request)
+    ride = get_visible_ride(ride_id, by)
+    form = NoteForm(request.POST)
+    if not form.is_valid():
+        return _error_response(
+            request, " ".join(str(form.errors[name][0]) for name in form.errors), status=UNPROCESSABLE
+        )
+    try:
+        exceptions.write_note(
+            exception_id=exception_id,
+            note=form.cleaned_data["note"],
+            expected_version=form.cleaned_data["version"],
+            by=by,
+            at=timezone.now(),
+        )
+    except NotFound as gone:
+        raise Http404 from gone
+    except StaleVersion:
+        return _error_response(request, _("Someone else changed it. Review it again."), status=STALE)
+    except DomainError as refusal:
+        return _error_response(request, refusal.message, status=STALE)
+    return _success_response(request, ride, _("The note is saved."), None)
 
 
 @require_http_methods(["GET", "POST"])

@@ -86,7 +86,7 @@ def handover(request: HttpRequest) -> HttpResponse:
 
 
 def _alert(alert: RideException, reader: Reader, causes: Mapping[UUID, Cause]) -> dict[str, Any]:
-    """Return the context of an open alert, with the note for dispatchers of its ride."""
+    """Return the context of an open alert with its own note, and the note for dispatchers of its ride."""
     note = alert.ride.dispatcher_notes if alert.ride is not None and reader.disclosure.dispatcher_notes else ""
     return {**exception_row_context(alert, reader.by, reader.at, causes), "note": note}
 

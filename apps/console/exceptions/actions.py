@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of, zone_of
 from apps.console.exceptions import views
-from apps.console.exceptions.forms import QUEUE, CloseForm, SnoozeForm
+from apps.console.exceptions.forms import QUEUE, CloseForm, NoteForm, SnoozeForm
 from apps.console.kit.rights import require_scope
 from apps.console.ride import labels as ride_labels
 from apps.console.ride.ride_forms import Versioned
@@ -52,6 +52,18 @@ def snooze(request: HttpRequest, exception_id: UUID) -> HttpResponse:
         return exceptions.snooze(until=form.moment(arguments["at"], zone_of(request)), **arguments)
 
     return _submit(request, exception_id, "snooze", form, act, _("It appears again when the snooze ends."))
+
+
+@require_POST
+@require_scope(Scope.EXCEPTIONS_WRITE)
+def write_note(request: HttpRequest, exception_id: UUID) -> HttpResponse:
+    """Replace the note of an open exception."""
+
+    def act(values: dict[str, Any], **arguments: Any) -> RideException:
+        return exceptions.write_note(note=values["note"], **arguments)
+
+    form = NoteForm(request.POST, auto_id="note_%s")
+    return _submit(request, exception_id, "note_form", form, act, _("The note is saved."))
 
 
 @require_POST

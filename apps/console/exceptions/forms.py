@@ -122,6 +122,20 @@ class SnoozeForm(Versioned):
         return until.astimezone(UTC)
 
 
+class NoteForm(Versioned):
+    """The note of an open exception; an empty one removes it."""
+
+    note = forms.CharField(
+        label=_("Note"),
+        required=False,
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("Shown here, on the board and at the handover while the alert is open."),
+    )
+
+    names = {"note": "note"}
+
+
 class CloseForm(Versioned):
     """Close an exception with a code; `dismiss`: it needed no action."""
 

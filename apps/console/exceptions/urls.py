@@ -11,5 +11,6 @@ urlpatterns = [
     path("<uuid:exception_id>/", views.exception, name="exception"),
     path("<uuid:exception_id>/acknowledge/", actions.acknowledge, name="acknowledge_exception"),
     path("<uuid:exception_id>/snooze/", actions.snooze, name="snooze_exception"),
+    path("<uuid:exception_id>/note/", actions.write_note, name="note_exception"),
     path("<uuid:exception_id>/close/", actions.close, name="close_exception"),
 ]

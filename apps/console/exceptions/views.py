@@ -17,7 +17,7 @@ from apps.accounts import queries as accounts
 from apps.accounts.sessions import principal_of
 from apps.audit.views import record_read
 from apps.console.board import counters
-from apps.console.exceptions.forms import HISTORY, QUEUE, CloseForm, HistoryFilter, QueueFilter, SnoozeForm
+from apps.console.exceptions.forms import HISTORY, QUEUE, CloseForm, HistoryFilter, NoteForm, QueueFilter, SnoozeForm
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import UNPROCESSABLE, require_scope
 from apps.console.ride import labels as ride_labels
@@ -32,7 +32,7 @@ from apps.rides.models import Ride, RideException
 from apps.rides.queries import day_counts, exception_queue
 from apps.rides.queries.exception_causes import Cause, causes_of, rides_of, types_without_driver
 from apps.rides.rules.exception_types import ExceptionType
-from lib.access import Principal
+from lib.access import Phi, Principal
 from lib.scopes import Scope
 
 CONFLICT = 409
@@ -156,6 +156,8 @@ def page(
         "opened_by": ride_labels.actor_name(exception_row.opened_by, names),
         "contacts": _contacts(exception_row, by),
         "snooze": SnoozeForm(initial=initial, auto_id="snooze_%s"),
+        "note_form": NoteForm(initial={**initial, "note": exception_row.note}, auto_id="note_%s"),
+        "may_note": by.phi >= Phi.FULL,
         "close": CloseForm(initial=initial, auto_id="close_%s"),
         **returned,
         "returned": next(iter(returned.values()), None),
@@ -193,6 +195,7 @@ def exception_row_context(
             ride_labels.title_of(type_) for type_ in same if type_ != exception_row.type and exception_row.type in same
         ],
         "answer": ride_panel.answer_of(exception_row),
+        "open_note": exception_row.note if by.phi >= Phi.FULL else "",
         "when": ride_labels.day_and_clock(ride.pickup_at, ride.timezone) if ride else "",
         "place": exception_row.facility.name if exception_row.facility else "",
         "rider": rider_labels.rider_name(exception_row.rider, by),

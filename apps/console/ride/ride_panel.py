@@ -186,6 +186,7 @@ def exception(exception_row: RideException, names: Mapping[str, str], by: Princi
         "answer": answer_of(exception_row),
         "closed_by": ride_labels.actor_name(exception_row.resolved_by, names) if exception_row.resolved_at else "",
         "code": rides_labels.CODES.get(exception_row.resolution_code, ""),
+        "open_note": exception_row.note if by.phi >= Phi.FULL else "",
         "note": note_text(exception_row.resolution_note) if by.phi >= Phi.FULL else "",
     }
 

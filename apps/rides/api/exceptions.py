@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from apps.audit.services import audit
 from apps.audit.views import AuditedReads
 from apps.rides.api.filters import ExceptionQuery
-from apps.rides.api.report_bodies import ResolveIn, SnoozeIn
+from apps.rides.api.report_bodies import ExceptionNoteIn, ResolveIn, SnoozeIn
 from apps.rides.labels import note_text
 from apps.rides.models import RideException
 from apps.rides.queries import named_rides
@@ -44,8 +44,8 @@ _FILTERS = {
 class RideExceptionOut(Out):
     """Something about a ride, or a standing order, that needs, or needed, attention: one of both ids is null.
 
-    `resolutionNote` takes the PHI level full.  `details` name no ride that is out of the caller's reach.  The code
-    `expired` means that the ride passed so long ago that nobody can change anything about it.
+    `note` and `resolutionNote` take the PHI level full.  `details` name no ride that is out of the caller's reach.  The
+    code `expired` means that the ride passed so long ago that nobody can change anything about it.
     """
 
     ride_id = fields.Uuid(allow_null=True)
@@ -64,6 +64,7 @@ class RideExceptionOut(Out):
     ride_ids = serializers.SerializerMethodField("show_ride_ids")
     details = serializers.SerializerMethodField("show_details")
     related_exception_ids = fields.List(child=fields.Uuid())
+    note = serializers.SerializerMethodField("show_note")
     resolution_note = serializers.SerializerMethodField("show_resolution_note")
 
     class Meta:
@@ -84,6 +85,7 @@ class RideExceptionOut(Out):
             "due_at",
             "owner_id",
             "snoozed_until",
+            "note",
             "acknowledged_at",
             "acknowledged_by",
             "resolved_at",
@@ -115,6 +117,13 @@ class RideExceptionOut(Out):
     def show_details(self, exception: RideException) -> Any:
         return named_rides.without(exception.details, self.context["out_of_reach"])
 
+    @extend_schema_field(
+        fields.Text(allow_null=True, help_text="What the next dispatcher should know while it is open.")
+    )
+    def show_note(self, exception: RideException) -> str | None:
+        level: Phi = self.context["view"].principal.phi
+        return exception.note or None if level >= Phi.FULL else None
+
     @extend_schema_field(fields.Text(allow_null=True))
     def show_resolution_note(self, exception: RideException) -> str | None:
         level: Phi = self.context["view"].principal.phi
@@ -130,15 +139,17 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
         "acknowledge": Scope.EXCEPTIONS_WRITE,
         "resolve": Scope.EXCEPTIONS_WRITE,
         "snooze": Scope.EXCEPTIONS_WRITE,
+        "write_note": Scope.EXCEPTIONS_WRITE,
     }
     queries = {"list": ExceptionQuery}
-    bodies = {"resolve": ResolveIn, "snooze": SnoozeIn}
+    bodies = {"resolve": ResolveIn, "snooze": SnoozeIn, "write_note": ExceptionNoteIn}
     answers = dict.fromkeys(scopes, RideExceptionOut)
     refusals = {
         "list": (Code.INVALID_CURSOR,),
         "acknowledge": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
         "resolve": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
         "snooze": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
+        "write_note": (Code.INVALID_TRANSITION, Code.PRECONDITION_FAILED),
     }
 
     out_of_reach: Collection[str] = ()
@@ -191,6 +202,20 @@ class RideExceptionViewSet(AuditedReads, ApiViewSet):
             exception = exceptions.snooze(
                 exception_id=id,
                 until=body["until"],
+                expected_version=self.expected_version(),
+                by=self.principal,
+                at=self.at,
+            )
+        if exception.rider_id not in recorded:
+            self._record_look(exception)
+        return self._answer(exception)
+
+    def write_note(self, request: Request, id: UUID) -> Response:
+        """Replace the note of an open exception and of the others with its cause; an empty note removes it."""
+        with audit.riders_named() as recorded:
+            exception = exceptions.write_note(
+                exception_id=id,
+                note=self.body()["note"],
                 expected_version=self.expected_version(),
                 by=self.principal,
                 at=self.at,

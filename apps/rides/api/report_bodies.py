@@ -128,6 +128,14 @@ class SnoozeIn(In):
     until = fields.Instant(allow_null=True)
 
 
+class ExceptionNoteIn(In):
+    """The note of an open exception; empty: none."""
+
+    example: ClassVar[dict[str, Any]] = {"note": "The facility knows; the driver is 10 minutes away."}
+
+    note = fields.Text(max_length=NOTE, multiline=True, allow_blank=True)
+
+
 class ResolveIn(In):
     """How an exception was settled; `dismiss`: it needed no action."""
 

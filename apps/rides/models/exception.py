@@ -61,6 +61,8 @@ class RideException(models.Model):
     due_at = models.DateTimeField(_("due at"), null=True, blank=True)
     owner = models.ForeignKey(User, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("owner"))
     snoozed_until = models.DateTimeField(_("snoozed until"), null=True, blank=True)
+    # Free text of dispatchers, who may name people in it: the PHI level full.
+    note = models.CharField(_("note"), max_length=1000, blank=True, default="", db_default="")
     acknowledged_at = models.DateTimeField(_("acknowledged at"), null=True, blank=True)
     acknowledged_by = models.CharField(_("acknowledged by"), max_length=60, blank=True)
     resolved_at = models.DateTimeField(_("resolved at"), null=True, blank=True)

@@ -278,6 +278,27 @@ def snooze(
     return exception
 
 
+@transaction.atomic
+def write_note(
+    *, exception_id: UUID, note: str, expected_version: int | None = None, by: Principal, at: datetime
+) -> RideException:
+    """Replace the note of an open exception, and of the others with its cause; an empty note removes it.  Idempotent.
+
+    Records no event: the note may hold personal data, and the feed and webhooks must not show it.
+
+    Raises:
+        NotFound, ScopeMissing, StaleVersion, AlreadySettled: as for `acknowledge`.
+    """
+    (ride, exception), *others = _locked(exception_id, by, expected_version)
+    _require_open(exception)
+    for _ride, row in [(ride, exception), *others]:
+        if row.note != note.strip():
+            row.note = note.strip()
+            _save(row, ["note"], at=at)
+            _audit("exceptions.note", row, by)
+    return exception
+
+
 _Locked = tuple[Ride | None, RideException]
 
 

@@ -79,13 +79,13 @@ def test_page_shows_alerts_with_owner_and_is_audited(desk: Client) -> None:
     ride = ride_at(NOW + HOUR, dispatcher_notes="Call the daughter first.")
     alert = exceptions.open_exception(ride, ExceptionType.UNASSIGNED_AT_RISK, by=system(), at=NOW, detected_by="test")
     owner = factories.UserFactory.create(name="Robin Owner")
-    type(alert).objects.filter(pk=alert.pk).update(owner=owner)
+    type(alert).objects.filter(pk=alert.pk).update(owner=owner, note="The driver called.")
 
     page = text_of(desk.get(PAGE))
 
     assert "Open alerts (1)" in page
     assert "Robin Owner" in page
-    assert "Note: Call the daughter first." in page
+    assert "Note: The driver called. Note of the ride: Call the daughter first." in page
     assert "Promises at risk in the next two hours (1)" in page
     assert AuditEntry.objects.get(action="dispatch.handover").rider_ids == [ride.rider_id]
 

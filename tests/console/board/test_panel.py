@@ -9,7 +9,10 @@ from django.test import Client
 from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Driver
 from apps.rides.models import Milestone, Ride
+from apps.rides.rules.exception_types import ExceptionType, ResolutionCode
 from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.services import exceptions
+from lib.access import system
 from tests import factories
 from tests.console.visits import text_of, visitor
 from tests.factories import NOW
@@ -98,6 +101,22 @@ def test_call_before_the_arrival_is_logged_and_stays(desk: Client, status: str) 
         values = {"version": ride.version, "reason_code": "replanned"}
         assert desk.post(f"/console/board/rides/{ride.pk}/unassign/", values, headers=FRAGMENT).status_code == 200
     assert Milestone.objects.get(ride=ride, type="contact_attempt").voided is False
+
+
+def test_note_of_an_alert_is_written_in_the_panel(desk: Client, ride: Ride) -> None:
+    alert = exceptions.open_exception(ride, ExceptionType.LATE_PICKUP, by=system(), at=NOW, detected_by="test")
+    url = f"/console/board/rides/{ride.pk}/"
+
+    done = desk.post(f"{url}alerts/{alert.pk}/", {"version": 1, "note": "The driver called."}, headers=FRAGMENT)
+    stale = desk.post(f"{url}alerts/{alert.pk}/", {"version": 1, "note": "x"}, headers=FRAGMENT)
+    invalid = desk.post(f"{url}alerts/{alert.pk}/", {"version": 2, "note": "x" * 1001}, headers=FRAGMENT)
+
+    assert (done.status_code, stale.status_code, invalid.status_code) == (200, 409, 422)
+    panel = desk.get(url, headers=FRAGMENT)
+    assert ">The driver called.</textarea>" in panel.content.decode()
+    exceptions.resolve(exception_id=alert.pk, code=ResolutionCode.FALSE_ALARM, by=system(), at=NOW)
+    assert desk.post(f"{url}alerts/{alert.pk}/", {"version": 3, "note": "x"}, headers=FRAGMENT).status_code == 409
+    assert "Open alerts" not in text_of(desk.get(url, headers=FRAGMENT))
 
 
 @pytest.mark.parametrize("status", ["requested", "in_progress"])

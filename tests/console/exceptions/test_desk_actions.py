@@ -144,6 +144,21 @@ def test_e3_closing_takes_a_code_and_other_takes_a_note(desk: Client) -> None:
     assert (one.status, one.resolution_note, one.closed_by_hand) == ("resolved", "Came by taxi", True)
 
 
+def test_note_is_shown_while_the_exception_is_open(desk: Client) -> None:
+    one = opened()
+
+    done = _send(desk, one, "note", note="The facility knows.")
+
+    assert (done.status_code, told(desk.get(BASE))) == (302, ["The note is saved."])
+    assert "Note: The facility knows." in text_of(desk.get(BASE))
+    assert "Note The facility knows." in text_of(desk.get(f"{BASE}{one.pk}/"))
+    assert _send(desk, one, "note", note="x").status_code == 409  # the version of the page before
+    one.refresh_from_db()
+    too_long = _send(desk, one, "note", note="x" * 1001)
+    assert (too_long.status_code, list(too_long.context["note_form"].errors)) == (422, ["note"])
+    assert _kept(one)["note"] == "The facility knows."
+
+
 def test_what_needed_nobody_is_dismissed(desk: Client) -> None:
     one = opened()
 

@@ -8,6 +8,7 @@ import pytest
 
 from apps.accounts.rules.roles import TokenRole
 from apps.audit.models import AuditEntry
+from apps.events.models import Event
 from apps.rides.models import Ride, RideException
 from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.services import exceptions
@@ -92,6 +93,29 @@ def test_exception_is_put_aside_for_a_while_and_taken_up_again(api: TokenClient)
     back = api.post(url, {"until": None})
     assert (back.status_code, back.json()["snoozedUntil"], back["ETag"]) == (200, None, '"3"')
     assert api.get(f"/api/rides/{exception.ride_id}").json()["openExceptionCount"] == 1
+
+
+def test_open_exception_has_a_note_that_no_event_shows(api: TokenClient, api_as: Callable[..., TokenClient]) -> None:
+    exception = opened()
+    url = f"/api/ride-exceptions/{exception.pk}"
+    events = Event.objects.count()
+
+    written = api.post(f"{url}/note", {"note": " canary\nwaits "}, HTTP_IF_MATCH='"1"')
+    stale = api.post(f"{url}/note", {"note": "x"}, HTTP_IF_MATCH='"1"')
+
+    assert (written.status_code, written.json()["note"], written["ETag"]) == (200, "canary\nwaits", '"2"')
+    assert (stale.status_code, api.get(url).json()) == (412, written.json())
+    assert api_as(TokenRole.DISPATCH_CONSOLE, phi_level="limited").get(url).json()["note"] is None
+    assert api.post(f"{url}/note", {"note": ""}).json()["note"] is None
+    assert AuditEntry.objects.filter(action="exceptions.note", rider_ids=[exception.rider_id]).count() == 2
+    assert Event.objects.count() == events
+    api.post(f"{url}/note", {"note": "canary"})
+    api.post(f"{url}/resolve", {"resolutionCode": "false_alarm"})
+    closed = api.post(f"{url}/note", {"note": "x"})
+    exception.refresh_from_db()
+    assert (closed.status_code, closed.json()["error"]["code"]) == (409, "INVALID_TRANSITION")
+    assert exception.note == "canary"
+    assert not any("canary" in str(event.data) for event in Event.objects.all())
 
 
 @pytest.mark.parametrize(
