@@ -30,6 +30,7 @@ from lib.access import Phi, Principal
 from lib.admin_filters import ScopedRelatedFilter, SpokenChoicesFilter, SpokenValuesFilter
 from lib.admin_names import Words, with_names
 from lib.pagination import CappedPaginator
+from lib.phones import PhoneField
 
 RowT = TypeVar("RowT", bound=models.Model)
 _FILTERING = {"exact", "in", "gte", "lt", "isnull"}  # lookups that filters and links of the admin use
@@ -106,6 +107,8 @@ class _Choosing(BaseModelAdmin[RowT]):
                 label=capfirst(str(db_field.verbose_name)),
                 widget=forms.CheckboxSelectMultiple,
             )
+        if db_field.name == "phone":
+            return PhoneField(label=capfirst(str(db_field.verbose_name)), required=not db_field.blank)
         form_field = super().formfield_for_dbfield(db_field, request, **kwargs)
         for adornment in ("can_add_related", "can_change_related", "can_delete_related", "can_view_related"):
             # No pop-up windows to edit the related record.

@@ -24,6 +24,7 @@ from apps.organizations.zones import known_zones
 from lib import zone_labels
 from lib.access import Principal
 from lib.admin import ReadOnlyInline, Rows, ScopedAdmin, ScopedInline, SeenVersionForm
+from lib.phones import phone_text
 
 
 class ZonedAdmin(ScopedAdmin[Any]):
@@ -150,7 +151,7 @@ class HomeBaseInline(ScopedInline[HomeBase, TransportProvider]):
 @admin.register(TransportProvider)
 class TransportProviderAdmin(ZonedAdmin):
     subject_type = "provider"
-    list_display = ("name", "phone", "zone_name", "active")
+    list_display = ("name", "phone_number", "zone_name", "active")
     list_filter = ("active",)
     list_select_related = ()
     ordering = ("name", "id")
@@ -158,6 +159,10 @@ class TransportProviderAdmin(ZonedAdmin):
     search_placeholder = _("Name")
     inlines = (HomeBaseInline,)
     fields = ("name", "phone", "timezone", "active")
+
+    @admin.display(description=_("phone"), ordering="phone")
+    def phone_number(self, row: TransportProvider) -> str:
+        return phone_text(row.phone)
 
 
 @admin.register(HomeBase)

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.riders.models import AccommodationProfile, Rider
 from lib.access import Phi, Principal
 from lib.admin import PostedSearchChangeList, ReadOnlyInline, Rows, ScopedAdmin
+from lib.phones import phone_text
 from lib.scopes import Scope
 
 
@@ -71,7 +72,8 @@ class RiderAdmin(ScopedAdmin[Rider]):
 
     @admin.display(description=_("Phones"))
     def phone_numbers(self, rider: Rider) -> str:
-        return format_html_join(", ", "{} ({})", ((phone["number"], phone.get("kind", "")) for phone in rider.phones))
+        numbers = ((phone_text(phone["number"], phone.get("ext")), phone.get("kind", "")) for phone in rider.phones)
+        return format_html_join(", ", "{} ({})", numbers)
 
     @admin.display(description=_("Home address"))
     def home(self, rider: Rider) -> str:

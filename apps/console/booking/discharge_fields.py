@@ -7,11 +7,12 @@ from typing import Any, Final, cast
 from django import forms
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from apps.console.booking.fields import ClockField, PhoneField
+from apps.console.booking.fields import ClockField
 from apps.console.ride import labels as ride_labels
 from apps.organizations.models import Entrance, Facility
 from apps.rides import pickup_points
 from lib.console_forms import choose
+from lib.phones import PhoneField
 
 # Checklist items of the API by form field: `item_order_signed` is `orderSigned`.
 ITEMS: Final[Mapping[str, str]] = {

@@ -5,7 +5,6 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
 from django import forms
-from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -15,7 +14,7 @@ from apps.rides.rules import booking_rules, timing
 from apps.rides.rules.draft import ServiceType
 from lib.clocks import clock
 from lib.console_forms import day_field
-from lib.phone_input import e164, example
+from lib.phones import PhoneField
 from lib.time_parsing import InvalidTime, instants, may_be_afternoon, parse
 
 FIRST: Final = "first"
@@ -37,22 +36,6 @@ class ClockField(forms.CharField):
             return parse(text)
         except InvalidTime:
             raise forms.ValidationError(_("This is no time. Write it like 14:30, 2:30p, +45 or now.")) from None
-
-
-class PhoneField(forms.CharField):
-    """A phone number, cleaned to E.164; "" if empty.  Without a plus sign, a number of `PHONE_REGION`."""
-
-    def __init__(self, **options: Any) -> None:
-        widget = forms.TextInput(attrs={"autocomplete": "off", "inputmode": "tel"})
-        super().__init__(max_length=40, widget=widget, **options)
-
-    def clean(self, value: Any) -> str:
-        text = super().clean(value)
-        number = e164(text, region=settings.PHONE_REGION) if text else ""
-        if number is None:
-            message = _("This is not a phone number. Write it like %(example)s, without an extension.")
-            raise forms.ValidationError(message % {"example": example(settings.PHONE_REGION)})
-        return number
 
 
 class TimesFields(forms.Form):

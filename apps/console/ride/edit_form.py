@@ -18,7 +18,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.console.booking.fields import PhoneField, TimesFields
+from apps.console.booking.fields import TimesFields
 from apps.console.booking.needs_fields import COMPANIONS, FOR_DISPATCHERS, NEEDS, NeedFields
 from apps.console.booking.place_fields import CURRENT, Place, PlaceChoices, PlaceFields, home_of, saved_places_of
 from apps.console.booking.presets import ARRIVE, PICKUP, WILL_CALL
@@ -35,6 +35,7 @@ from lib.clocks import clock
 from lib.console_forms import add_errors, choose
 from lib.errors import DomainError
 from lib.ids import uuid_or_none
+from lib.phones import PhoneField
 
 PLACES: Final = (
     Place("pickup_from", "", "pickup", gettext_lazy("Pickup")),

@@ -6,12 +6,10 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from django import forms
-from django.conf import settings
 from django.forms import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.console.booking.fields import PhoneField
 from apps.console.booking.needs_fields import FOR_DISPATCHERS, NEEDS, NeedFields
 from apps.console.recurring.driver_fields import DriverFields
 from apps.console.ride.ride_forms import Versioned
@@ -25,7 +23,7 @@ from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.services.ride_changes import merge
 from lib.access import Principal
 from lib.console_forms import capitalized, choose, day_field
-from lib.phone_input import readable
+from lib.phones import PhoneField
 
 MAX_PHONES: Final = 5
 MAX_CAREGIVERS: Final = 5
@@ -120,8 +118,7 @@ class RiderForm(Versioned):
         emergency = rider.emergency_contact or {}
         initial = {name: getattr(rider, name) for name in _COLUMNS}
         initial |= {name: home.get(key) for name, key in _HOME.items()}
-        initial |= {f"emergency_{key}": emergency.get(key, "") for key in ("name", "relation")}
-        initial["emergency_phone"] = _readable(emergency.get("phone"))
+        initial |= {f"emergency_{key}": emergency.get(key, "") for key in ("name", "phone", "relation")}
         initial |= {"version": rider.version, "facilities": [str(pk) for pk in record.facility_ids]}
         super().__init__(data, initial=initial)
         places = Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name")
@@ -215,8 +212,7 @@ class _Rows:
             names = {}
             for key, field in fields(number).items():
                 names[key] = f"{name}_{number}_{key}"
-                value = row.get(key, field.initial)
-                field.initial = _readable(value) if isinstance(field, PhoneField) else value
+                field.initial = row.get(key, field.initial)
                 form.fields[names[key]] = field
             self._rows.append(names)
 
@@ -245,10 +241,6 @@ class _Rows:
     def rows(self) -> list[list[BoundField]]:
         """The rows for the template."""
         return [[self._form[name] for name in names.values()] for names in self._rows]
-
-
-def _readable(number: str | None) -> str:
-    return readable(number, region=settings.PHONE_REGION) if number else ""
 
 
 def _phone_fields(number: int) -> dict[str, forms.Field]:

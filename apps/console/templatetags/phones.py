@@ -1,12 +1,11 @@
 """Phone numbers on pages, as links that dial them."""
 
 from django import template
-from django.conf import settings
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
-from lib.phone_input import dial_uri, readable
+from lib.phone_input import dial_uri
+from lib.phones import phone_text
 
 register = template.Library()
 
@@ -16,7 +15,4 @@ def phone_link(number: str | None, ext: str | None = "") -> SafeString | str:
     """Write an E.164 number as people in the operator's region do, with its extension; "" without a number."""
     if not number:
         return ""
-    text = readable(number, region=settings.PHONE_REGION)
-    if ext:
-        text = _("%(number)s ext. %(extension)s") % {"number": text, "extension": ext}
-    return format_html('<a class="nowrap phone" href="{}">{}</a>', dial_uri(number, ext or ""), text)
+    return format_html('<a class="nowrap phone" href="{}">{}</a>', dial_uri(number, ext or ""), phone_text(number, ext))

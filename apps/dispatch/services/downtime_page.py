@@ -23,6 +23,7 @@ from apps.rides.rules import disclosure
 from lib import zone_labels
 from lib.access import Principal
 from lib.clocks import clock
+from lib.phones import phone_text
 
 EVERY: Final = dt.timedelta(minutes=15)
 # A pack is started this long after the previous one: the other 5 minutes are for a busy worker or many new sheets.
@@ -70,7 +71,8 @@ def contents(run_sheets: Iterable[DriverSheet], by: Principal, zone: ZoneInfo) -
         first, last = sheet.rides[0].pickup_at, sheet.rides[-1].pickup_at
         driver = sheet.row.driver
         clocks = [_local(moment, zone) for moment in (first, last)]
-        yield sheet.file, sheet.day, driver_name(driver, by), driver.phone, sheet.row.unit, len(sheet.rides), *clocks
+        phone, count = phone_text(driver.phone), len(sheet.rides)
+        yield sheet.file, sheet.day, driver_name(driver, by), phone, sheet.row.unit, count, *clocks
 
 
 def table(
@@ -95,13 +97,13 @@ def table(
             ride.get_status_display(),
             _("yes") if ride.will_call and ride.ready_at is None else "",
             whole_name(rider, by),
-            " ".join(phone["number"] for phone in rider.phones),
+            ", ".join(phone_text(phone["number"], phone.get("ext")) for phone in rider.phones),
             ", ".join(need_labels(ride.accommodation, None, ride.companions, by)),
             labels.service(ride),
             "; ".join(run_sheet.stop_lines(ride, "pickup", entrance_names, sees)),
             "; ".join(run_sheet.stop_lines(ride, "dropoff", entrance_names, sees)),
             driver_name(driver, by) if driver else "",
-            driver.phone if driver else "",
+            phone_text(driver.phone) if driver else "",
             ride.vehicle.unit_number if ride.vehicle else "",
             " / ".join(filter(None, notes)),
             ride.pk,

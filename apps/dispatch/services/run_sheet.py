@@ -23,6 +23,7 @@ from apps.rides.services import legs
 from lib import pdf, zone_labels
 from lib.access import Phi, Principal
 from lib.clocks import clock
+from lib.phones import phone_text
 
 STYLE: Final = Path(settings.BASE_DIR) / "templates" / "dispatch" / "run_sheet.css"
 
@@ -74,7 +75,7 @@ def _row(ride: Ride, reader: SheetReader) -> dict[str, Any]:
         "appointment": reader.clock(ride.appointment_at) if ride.appointment_at else "",
         "will_call": ride.will_call and ride.ready_at is None,
         "name": whole_name(ride.rider, by),
-        "phones": [phone["number"] for phone in ride.rider.phones] if full else [],
+        "phones": [phone_text(phone["number"], phone.get("ext")) for phone in ride.rider.phones] if full else [],
         "needs": need_labels(disclosure.accommodation(ride.accommodation, sees), None, ride.companions, by),
         "service": labels.service(ride),
         "stops": [
@@ -103,7 +104,7 @@ def stop_lines(
         ", ".join(filter(None, (labels.place(shape, sees), seen.get("addressLine1"), seen.get("city")))),
         ", ".join(filter(None, inside)),
         seen.get("instructions") or "",
-        " ".join(filter(None, (contact.get("name"), contact.get("phone")))),
+        " ".join(filter(None, (contact.get("name"), phone_text(contact.get("phone"), contact.get("ext"))))),
         _("Door code %(code)s") % {"code": code} if code else "",
     ]
     return [line for line in lines if line]

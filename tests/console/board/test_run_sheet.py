@@ -87,7 +87,7 @@ def test_a_ride_says_whom_to_ask_for_and_what_opens_the_door(desk: Client) -> No
 
     for said in (
         "Will-call: wait for dispatch", "due 15:00", "Dock, Unit 4W, Room 12, 3 steps", "Call first",
-        "Desk +13125550140", "Door code 4711", "Ring twice", "+13125550111",
+        "Desk (312) 555-0140", "Door code 4711", "Ring twice", "(312) 555-0111",
     ):  # fmt: skip
         assert said in text
 

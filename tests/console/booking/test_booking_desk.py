@@ -226,7 +226,7 @@ def test_unit_that_asked_last_is_offered_again(desk: Client, hospital: Facility,
 
     form = desk.get(BOOK).context["form"]
 
-    assert (form["unit"].value(), form["unit_phone"].value()) == ("ICU", "+13125550177")
+    assert (form["unit"].value(), form["unit_phone"].value()) == ("ICU", "(312) 555-0177")
 
 
 def test_needs_notes_payer_and_particulars_reach_the_ride(hospital: Facility, grace: Rider) -> None:
