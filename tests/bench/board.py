@@ -60,19 +60,15 @@ def standing() -> list[Figure]:
     day = seed(dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1))
     signed_in = cookie()
     answered = _answers(day, signed_in)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        variables = {**os.environ, "STATIC_MANIFEST": "true", "VAR_DIR": folder}
-        collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
-        subprocess.run(collect, cwd=ROOT, env=variables, check=True)
-        browser = playwright.chromium.launch(
-            executable_path=chromium.find_whole(), args=["--no-sandbox", "--disable-background-networking"]
-        )
-        with serving(on_server_core(), variables) as first, serving(on_other_core(), variables) as second:
-            plain = [_load(browser, first, signed_in, day) for _ in range(LOADS)]
-            slow = [_load(browser, first, signed_in, day, slowed=SLOWED) for _ in range(LOADS)]
-            opened = _opens(browser, first, signed_in, day)
-            shown = _changes(browser, first, second, signed_in, day)
-        browser.close()
+    with (
+        chromium_with_assets() as (browser, variables),
+        serving(on_server_core(), variables) as first,
+        serving(on_other_core(), variables) as second,
+    ):
+        plain = [_load(browser, first, signed_in, day) for _ in range(LOADS)]
+        slow = [_load(browser, first, signed_in, day, slowed=SLOWED) for _ in range(LOADS)]
+        opened = _opens(browser, first, signed_in, day)
+        shown = _changes(browser, first, second, signed_in, day)
     connections.close_all()
     return [
         Figure("board_lcp", _median(plain, "lcp"), _spread(plain, "lcp")),
@@ -255,6 +251,22 @@ class _Streams:
     async def _drain(reader: Reader) -> None:
         while True:
             await reader.next()
+
+
+@contextmanager
+def chromium_with_assets() -> Iterator[tuple[Browser, dict[str, str]]]:
+    """Start Chromium and collect static files; yields it, and the environment of a service that serves the files."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        variables = {**os.environ, "STATIC_MANIFEST": "true", "VAR_DIR": folder}
+        collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
+        subprocess.run(collect, cwd=ROOT, env=variables, check=True)
+        browser = playwright.chromium.launch(
+            executable_path=chromium.find_whole(), args=["--no-sandbox", "--disable-background-networking"]
+        )
+        try:
+            yield browser, variables
+        finally:
+            browser.close()
 
 
 @contextmanager

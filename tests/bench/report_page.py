@@ -5,25 +5,21 @@
 
 import os
 import statistics
-import subprocess
-import sys
-import tempfile
 from typing import Final
 
 from django.conf import settings
 from django.db import connections
 from django.test import Client
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from apps.accounts.models import User
 from apps.accounts.rules.roles import UserRole
 from apps.rides.models import Ride
 from tests.accounts.signed_in import sign_in
-from tests.bench import ROOT, reports
-from tests.bench.board import page_of, serving
+from tests.bench import reports
+from tests.bench.board import chromium_with_assets, page_of, serving
 from tests.bench.servers import on_server_core
 from tests.bench.table import Figure
-from tests.browser import chromium
 
 RIDES: Final = int(os.environ.get("BENCH_PAGE_RIDES", "2100000"))
 LOADS: Final = 20  # five are enough for a median, not for a 95th percentile
@@ -38,17 +34,9 @@ def opening() -> list[Figure]:
     within = Ride.objects.filter(service_date__range=(reports.FIRST, reports.LAST)).count()
     asked = f"?from={reports.FIRST}&to={reports.LAST}"
     signed_in = _cookie()
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        variables = {**os.environ, "STATIC_MANIFEST": "true", "VAR_DIR": folder}
-        collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
-        subprocess.run(collect, cwd=ROOT, env=variables, check=True)
-        browser = playwright.chromium.launch(
-            executable_path=chromium.find_whole(), args=["--no-sandbox", "--disable-background-networking"]
-        )
-        with serving(on_server_core(), variables) as url:
-            overview = _loads(browser, f"{url}/console/reports/{asked}", url, signed_in)
-            figure = _loads(browser, f"{url}/console/reports/pickupOnTimeRate/{asked}", url, signed_in)
-        browser.close()
+    with chromium_with_assets() as (browser, variables), serving(on_server_core(), variables) as url:
+        overview = _loads(browser, f"{url}/console/reports/{asked}", url, signed_in)
+        figure = _loads(browser, f"{url}/console/reports/pickupOnTimeRate/{asked}", url, signed_in)
     connections.close_all()
     return [
         _figure("report_page_p95", overview, f"{within:,} rides in 90 days, 60 facilities, all figures"),
