@@ -330,8 +330,6 @@ const rulesOf = (name) => {
 const drawBase = async () => {
   const tiles = new PMTiles(new URL(words.tiles, location.href).href);
   const header = await tiles.getHeader();
-  const about = await tiles.getMetadata();
-  document.getElementById("map-attribution").textContent = textOf(about?.attribution ?? words.attribution);
   let base = null;
   const paint = () => {
     base?.remove();
@@ -349,6 +347,8 @@ const drawBase = async () => {
   paint();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   new MutationObserver(paint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  const about = await tiles.getMetadata(); // after the tiles have been requested
+  document.getElementById("map-attribution").textContent = textOf(about?.attribution ?? words.attribution);
 };
 
 read();

@@ -72,7 +72,9 @@ def show(request: HttpRequest) -> HttpResponse:
         "max_changed": MAX_CHANGED,
         **_shared_context(filtered_board, page, reader),
     }
-    if page.view == "list":
+    if page.view == "timeline":
+        context["driver_rows"] = _driver_rows(filtered_board, page, reader)
+    elif page.view == "list":
         list_options = arranged(request, LIST, page.query_params())
         list_page = Paginator(_rows(filtered_board, page, reader), list_options.rows).get_page(request.GET.get("page"))
         list_url = (
@@ -116,6 +118,7 @@ def changes(request: HttpRequest) -> HttpResponse:
     present_ids = {driver_row.driver.pk for driver_row in filtered_board.rows}
     context = {
         **_shared_context(filtered_board, page, reader),
+        "driver_rows": _driver_rows(filtered_board, page, reader),
         "removed_ids": sorted(map(str, (driver_ids or drivers) - present_ids)),
         "is_full": is_full,
     }
@@ -138,9 +141,7 @@ def _shared_context(day_board: Board, page: BoardPage, reader: Reader) -> dict[s
     queue = [board_ride for board_ride in day_board.waiting if labels.state_of(board_ride.ride) != "will-call"]
     will_calls = [board_ride for board_ride in day_board.waiting if labels.state_of(board_ride.ride) == "will-call"]
     delayed = [board_ride.is_late for board_ride in queue if board_ride.late]
-    driver_rows = [driver_row for driver_row in day_board.rows if _passes(driver_row, page.show)]
     return {
-        "driver_rows": [timeline.render_driver_row(driver_row, day_board.axis, reader) for driver_row in driver_rows],
         "counters": counters(figures_of(day_board), page),
         "waiting_late": delayed.count(True),
         "waiting_risk": delayed.count(False),
@@ -150,6 +151,12 @@ def _shared_context(day_board: Board, page: BoardPage, reader: Reader) -> dict[s
         "unfiltered": page.url(show=""),
         "suggest": f"{reverse('board_suggestions')}?{spelled({'day': page.day, 'zone': page.within.zone})}",
     }
+
+
+def _driver_rows(day_board: Board, page: BoardPage, reader: Reader) -> list[str]:
+    """Return the rows of the timeline: most of the work of a page, so lists and maps go without."""
+    driver_rows = [driver_row for driver_row in day_board.rows if _passes(driver_row, page.show)]
+    return [timeline.render_driver_row(driver_row, day_board.axis, reader) for driver_row in driver_rows]
 
 
 def _drawn(day_board: Board, show: str) -> list[BoardRide]:
