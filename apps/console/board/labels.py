@@ -107,7 +107,10 @@ def conflict_summary(counts: Mapping[ViolationCode, int]) -> str:
 
 
 def reason_of_waiting(board_ride: BoardRide) -> str:
-    """Say why a ride whose driver is out waits; "" for other rides."""
+    """Say why a ride whose driver or vehicle is out waits; "" for other rides."""
     if board_ride.nobody_fits is None:
         return ""
-    return _("Driver out, nobody fits: %(conflicts)s") % {"conflicts": conflict_summary(board_ride.nobody_fits)}
+    conflicts = {"conflicts": conflict_summary(board_ride.nobody_fits)}
+    if board_ride.is_vehicle_down:
+        return _("Vehicle down, nobody fits: %(conflicts)s") % conflicts
+    return _("Driver out, nobody fits: %(conflicts)s") % conflicts

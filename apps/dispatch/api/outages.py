@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.dispatch.api.absences import FreedRideOut, RestoredShiftOut, freed_rides
-from apps.dispatch.queries.replacements import replacements
 from apps.dispatch.queries.spare_vehicles import first_choices, vehicle_crews
 from apps.dispatch.services import vehicle_down
 from apps.fleet.models import OutageReason, Vehicle
@@ -109,16 +108,11 @@ class OutageViewSet(ApiViewSet):
             by=self.principal,
             at=self.at,
         )
-        plans = [preview.plan for preview in replacements(down.freed_ids, by=self.principal, at=self.at)]
         return self.answer(
             {
                 "outage": down.outage,
                 "moved_rides": [{"ride_id": ride_id, "vehicle_id": other} for ride_id, other in down.moved.items()],
-                "freed_rides": freed_rides(
-                    down.freed_ids,
-                    {suggestion.ride_id: suggestion for plan in plans for suggestion in plan.suggestions},
-                    {unplaced.ride_id: unplaced for plan in plans for unplaced in plan.unplaced},
-                ),
+                "freed_rides": freed_rides(down.freed_ids, down.best, down.unplaced),
                 "handover_ride_ids": down.handover_ids,
             }
         )

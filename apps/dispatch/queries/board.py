@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, Value
 
 from apps.dispatch.rules.axis import Axis
-from apps.fleet.models import Activation, Driver, Leave, Shift
+from apps.fleet.models import Activation, Driver, Leave, Shift, VehicleOutage
 from apps.rides.models import Ride, RideQuerySet
 from apps.rides.models.ride import Priority
 from apps.rides.queries.driver_timelines import timelines_of
@@ -69,8 +69,9 @@ class BoardRide:
     """A ride on the board.  `late`: minutes after the promised, reported or forecast time; 0: in time.
 
     `is_late`: the promise is already broken.  `predicted_end_at`: the predicted end; None if nothing is predicted.
-    `is_context`: outside the filter; shown only because it occupies the driver.  `nobody_fits`: the driver is out, and
-    for how many drivers each rule excluded them from the ride then; None for other rides.
+    `is_context`: outside the filter; shown only because it occupies the driver.  `nobody_fits`: the driver is out,
+    or with `is_vehicle_down` the vehicle, and for how many drivers each rule excluded them from the ride then; None for
+    other rides.
     """
 
     ride: Ride
@@ -80,6 +81,7 @@ class BoardRide:
     predicted_end_at: dt.datetime | None = None
     is_context: bool = False
     nobody_fits: Mapping[ViolationCode, int] | None = None
+    is_vehicle_down: bool = False
 
     @property
     def span(self) -> Span:
@@ -218,23 +220,34 @@ def driver_ids_of(ride_ids: Collection[UUID], *, by: Principal) -> set[UUID]:
 
 
 def _with_reasons(waiting: Sequence[BoardRide], at: dt.datetime) -> list[BoardRide]:
-    """Mark the rides that wait since their driver was reported out, and that no other driver could take.  One query."""
-    absences = Leave.objects.filter(ends_at__gt=at, undo__has_key="unplaced").exclude(absence="")
+    """Mark the rides that wait since their driver or vehicle was reported out, and that no other driver could take.
+
+    One query.
+    """
+    columns = ("undo", "reported_at", "is_vehicle")
+    remembered = {"ends_at__gt": at, "undo__has_key": "unplaced"}
+    absences = Leave.objects.filter(**remembered).exclude(absence="").annotate(is_vehicle=Value(False))
+    outages = VehicleOutage.objects.filter(**remembered).annotate(is_vehicle=Value(True))
     unplaced = {
-        (UUID(row["id"]), reported_at): {ViolationCode(code): count for code, count in row["against"].items()}
-        for undo, reported_at in absences.values_list("undo", "reported_at")
+        (UUID(row["id"]), reported_at): (
+            {ViolationCode(code): count for code, count in row["against"].items()},
+            is_vehicle,
+        )
+        for undo, reported_at, is_vehicle in absences.values_list(*columns).union(
+            outages.values_list(*columns), all=True
+        )
         for row in (undo or {}).get("unplaced", [])
     }
     # A ride that has had a driver since, or was not confirmed then, changed its status at another time.
     reasons = [unplaced.get((each.ride.pk, each.ride.status_changed_at)) for each in waiting]
     return [
-        each if against is None else replace(each, nobody_fits=against)
-        for each, against in zip(waiting, reasons, strict=True)
+        each if reason is None else replace(each, nobody_fits=reason[0], is_vehicle_down=reason[1])
+        for each, reason in zip(waiting, reasons, strict=True)
     ]
 
 
 def _by_harm(waiting_ride: BoardRide) -> tuple[bool, bool, bool, dt.datetime, UUID]:
-    """Sort rides without a driver by harm: first those that nobody could take when their driver was reported out.
+    """Sort rides without a driver by harm: first those that nobody could take when they lost their driver.
 
     Then broken promises, life-sustaining ones before others, then by promise.  A promise is the latest pickup.
     """

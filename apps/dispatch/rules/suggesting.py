@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from apps.rides.rules.driver_timeline import DriverNow, RemainingRide, insert
@@ -62,6 +62,10 @@ class UnplacedRide:
 
     ride_id: UUID
     against: Mapping[ViolationCode, int]
+
+    def as_row(self) -> dict[str, Any]:
+        """Return it for a JSON column."""
+        return {"id": str(self.ride_id), "against": {code.value: count for code, count in self.against.items()}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,13 +55,7 @@ def report(
     waiting = [ride_id for ride_id in reported.freed_ids if ride_id not in placed]
     plans = [preview.plan for preview in replacements(waiting, by=by, at=at)]
     unplaced = {each.ride_id: each for plan in plans for each in plan.unplaced}
-    absences.remember_unplaced(
-        reported.leave.pk,
-        [
-            {"id": str(ride_id), "against": {code.value: count for code, count in each.against.items()}}
-            for ride_id, each in unplaced.items()
-        ],
-    )
+    absences.remember_unplaced(reported.leave.pk, [each.as_row() for each in unplaced.values()])
     best = {suggestion.ride_id: suggestion for plan in plans for suggestion in plan.suggestions}
     return DriverOut(reported, outcomes, best, unplaced)
 

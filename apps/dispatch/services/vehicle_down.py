@@ -1,7 +1,7 @@
 """A vehicle is down: its drivers go on with other vehicles, the other rides wait for a driver; and the undo."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -10,7 +10,9 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from apps.dispatch.queries.replacements import replacements as replacement_drivers
 from apps.dispatch.queries.spare_vehicles import PAST, WITHIN
+from apps.dispatch.rules.suggesting import Suggestion, UnplacedRide
 from apps.fleet.models import OutageReason, Shift, VehicleOutage
 from apps.fleet.queries import lock_crews
 from apps.fleet.services import outages, vehicles
@@ -55,13 +57,16 @@ class VehicleDown:
     """An outage, and the rides in the data scope, each in order of their pickup.
 
     `moved` have another vehicle now, by ride; `freed_ids` wait for a driver; the driver is under way, or the rider on
-    board, on `handover_ids`, which are unchanged.
+    board, on `handover_ids`, which are unchanged.  Of the freed rides, `best` has a suggestion, and `unplaced` the
+    conflicts, by ride.
     """
 
     outage: VehicleOutage
     moved: Mapping[UUID, UUID]
     freed_ids: list[UUID]
     handover_ids: list[UUID]
+    best: Mapping[UUID, Suggestion] = field(default_factory=dict)
+    unplaced: Mapping[UUID, UnplacedRide] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +106,20 @@ def report(
     for _attempt in range(TRIES):
         ride_ids |= set(_ahead(vehicle_id, until, at).values_list("pk", flat=True))
         try:
-            return _report(vehicle_id, ride_ids, starts_at or at, until, reason, note, replacements, by=by, at=at)
+            down = _report(vehicle_id, ride_ids, starts_at or at, until, reason, note, replacements, by=by, at=at)
         except _MissedOne:
             continue
+        return _with_suggestions(down, by=by, at=at)
     raise RidesKeepComing
+
+
+def _with_suggestions(down: VehicleDown, *, by: Principal, at: datetime) -> VehicleDown:
+    """Add who can take the freed rides, and remember for the queue why nobody can take the others."""
+    plans = [preview.plan for preview in replacement_drivers(down.freed_ids, by=by, at=at)]
+    unplaced = {each.ride_id: each for plan in plans for each in plan.unplaced}
+    outages.remember_unplaced(down.outage.pk, [each.as_row() for each in unplaced.values()])
+    best = {suggestion.ride_id: suggestion for plan in plans for suggestion in plan.suggestions}
+    return replace(down, best=best, unplaced=unplaced)
 
 
 @transaction.atomic

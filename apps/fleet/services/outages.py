@@ -111,6 +111,14 @@ def remember(outage: VehicleOutage, key: str, rows: Sequence[Mapping[str, Any]])
     outage.save(update_fields=["undo"])
 
 
+@transaction.atomic
+def remember_unplaced(outage_id: UUID, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Remember the freed rides that no driver could take at the report.  No effect on an outage undone meanwhile."""
+    outage = VehicleOutage.objects.select_for_update(of=("self",)).filter(pk=outage_id).first()
+    if outage is not None and rows:
+        remember(outage, "unplaced", rows)
+
+
 def outage_of(vehicle_id: UUID, outage_id: UUID, by: Principal) -> VehicleOutage:
     """Read an outage of a vehicle within the caller's data scope, without a lock.
 
