@@ -128,6 +128,22 @@ def test_no_drive_starts_during_leave_or_a_break() -> None:
     assert minutes_of(predict(driver, at=NOW)) == [40]
 
 
+def test_drive_that_meets_breaks_ends_behind_them() -> None:
+    following = ride(slot(5, 35, pickup=THERE))
+    (drive,) = minutes_of(predict(DriverNow(AT_BASE, (following,)), at=NOW))
+    assert drive is not None
+    assert 15 < drive < 25
+    for away, expected in (
+        ((span(10, 40),), drive + 30),
+        ((span(30, 60),), drive),  # the driver is there before
+        ((span(10, 40), span(20, 50)), drive + 40),  # leave and a break at one time
+        ((span(45, 60), span(10, 40)), drive + 45),  # the first one moves the drive into the second
+    ):
+        assert minutes_of(predict(DriverNow(AT_BASE, (following,), away=away), at=NOW)) == [expected], away
+    underway = dataclasses.replace(following, phase=Phase.EN_ROUTE)
+    assert minutes_of(predict(DriverNow(AT_BASE, (underway,), away=(span(10, 40),)), at=NOW)) == [drive]
+
+
 def test_inserted_ride_says_what_it_adds_and_delays() -> None:
     following = ride(slot(35, 60, window=10))
     new = slot(0, 30, dropoff=THERE)
@@ -177,7 +193,8 @@ def drivers(draw: st.DrawFn) -> DriverNow:
     place = draw(PLACES)
     location = UNKNOWN_LOCATION if place is None else Location(place, draw(sources))
     duty = (span(draw(st.integers(-600, 120)), 700),) if draw(st.booleans()) else ()
-    away = (span(0, draw(st.integers(1, 90))),) if draw(st.booleans()) else ()
+    starts = draw(st.lists(st.integers(0, 120), max_size=2))
+    away = tuple(span(start, start + draw(st.integers(1, 90))) for start in starts)
     return DriverNow(location, tuple(rides), duty, away)
 
 

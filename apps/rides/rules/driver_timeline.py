@@ -8,6 +8,7 @@ is, and walks from stop to stop:
 - Riders on board are taken to their destination first, unless a pickup was planned on the way and is not overdue.
 - A driver waits at a pickup until its planned time, and boards and leaves riders for as long as their needs ask for.
 - A drive to the next pickup does not start during leave or a break, nor before the shift.
+  Leave or a break that begins on the way prolongs it.
 - A reported arrival time replaces the computed one, as long as it lies ahead.
 
 Without a known location the first drive has no length: `pickup_at` is None, and `earliest_pickup_at` is the time that
@@ -288,6 +289,7 @@ class _Walk:
         self.reached: dict[UUID, dt.datetime] = {}  # arrivals at drop-offs, the earliest possible
         self.departures: dict[UUID, tuple[dt.datetime, Place | None]] = {}  # from where to each pickup ahead
         self._at, self._driver = at, driver
+        self._away = sorted(driver.away, key=lambda span: span.starts_at)
         self._boarded: UUID | None = None  # the ride whose pickup was the stop before
         self._knows_place = driver.location.source is LocationSource.POSITION
         self._on_board = sum(ride.phase is Phase.ON_BOARD for ride in driver.rides)
@@ -319,7 +321,7 @@ class _Walk:
         if not self.is_on_duty:
             starts = (span.starts_at for span in self._driver.duty if span.starts_at > self.now)
             self.now = min((start for start in starts if by is None or start <= by), default=self.now)
-        for span in sorted(self._driver.away, key=lambda span: span.starts_at):
+        for span in self._away:
             if span.starts_at <= self.now < span.ends_at:
                 self.now = span.ends_at
 
@@ -329,7 +331,10 @@ class _Walk:
             if ride.phase is Phase.AHEAD:
                 self.depart(by=max(slot.span.starts_at, self._at))
                 self.departures[slot.ride_id] = (self.now, self.place)
-            arrives_at = max(self.now + self._drive(slot.pickup), slot.span.starts_at)
+            drive = self._drive(slot.pickup)
+            if ride.phase is Phase.AHEAD and not self._on_board:
+                drive += self._time_away(drive)
+            arrives_at = max(self.now + drive, slot.span.starts_at)
             if ride.eta_at is not None and ride.eta_at >= self._at:
                 arrives_at, self.is_located = max(ride.eta_at, self.now), True
             self.arrivals[slot.ride_id] = (arrives_at if self.is_located else None, arrives_at)
@@ -340,6 +345,16 @@ class _Walk:
         self._boarded = slot.ride_id
         self._on_board += 1
         self._arrived(slot.pickup)
+
+    def _time_away(self, drive: dt.timedelta) -> dt.timedelta:
+        """Return the time of leave and breaks that begin during a drive without riders."""
+        away, counted_until = dt.timedelta(0), self.now
+        for span in self._away:
+            starts_at = max(span.starts_at, counted_until)
+            if starts_at < self.now + drive + away and starts_at < span.ends_at:
+                away += span.ends_at - starts_at
+                counted_until = span.ends_at
+        return away
 
     def _drop_off(self, ride: RemainingRide) -> None:
         slot = ride.slot
