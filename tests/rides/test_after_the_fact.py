@@ -1,5 +1,6 @@
 """Rides that have taken place are recorded without a promise, without exceptions, and outside of predictions."""
 
+import dataclasses
 import datetime as dt
 from typing import Any
 
@@ -77,9 +78,13 @@ def test_ride_is_recorded_of_the_last_72_hours(
     assert (Ride.objects.count(), Event.objects.count()) == (0, 0)
 
 
-def test_recording_needs_the_right_to_correct(hospital: Facility, rider: Rider, planner: Principal) -> None:
-    with pytest.raises(ScopeMissing):
-        recorded(hospital, rider, planner)
+def test_recording_needs_a_dispatcher_or_the_right_to_correct(
+    hospital: Facility, rider: Rider, planner: Principal, dispatcher: Principal
+) -> None:
+    token = dataclasses.replace(dispatcher, kind="token")
+    for by in (planner, token):
+        with pytest.raises(ScopeMissing):
+            recorded(hospital, rider, by)
 
     assert (Ride.objects.count(), Event.objects.count()) == (0, 0)
 

@@ -28,14 +28,13 @@ from apps.riders.queries import RiderRecord
 from apps.riders.rules import accommodation
 from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.draft import Notes, Payment, ReturnLeg, RideDraft, ServiceType
-from apps.rides.services import booking_preview
+from apps.rides.services import booking, booking_preview
 from apps.rides.services.booking import OverlappingRide, RiderNotBookable
 from apps.rides.services.legs import PickupInPast
 from lib.access import Principal
 from lib.console_forms import add_errors, choose
 from lib.errors import DomainError
 from lib.ids import uuid_or_none
-from lib.scopes import Scope
 
 PICKUP_PLACE: Final = Place("pickup_from", "", "pickup", gettext_lazy("Pickup"))
 DROPOFF_PLACE: Final = Place("dropoff_at", "dropoff_", "dropoff", gettext_lazy("Destination"))
@@ -142,7 +141,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
         disclosure = disclosure_of(desk.by)
         if not disclosure.dispatcher_notes:
             del self.fields["dispatcher_notes"]
-        if not desk.by.has_scope(Scope.RIDES_CORRECT):
+        if not booking.may_record(desk.by):
             del self.fields["after_the_fact"]
         rows = [(facility.pk, facility.name) for facility in desk.facilities]
         sees_all = desk.by.facility_ids is None

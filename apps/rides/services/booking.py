@@ -111,7 +111,7 @@ def book(
         ReferenceTaken, organizations.services.ExternalIdTaken: another ride has the reference or external id.
     """
     require_right(by)
-    if draft.after_the_fact and not by.has_scope(Scope.RIDES_CORRECT):
+    if draft.after_the_fact and not may_record(by):
         raise ScopeMissing(Scope.RIDES_CORRECT)
     drafts = [draft] if draft.return_leg is None else [draft, return_draft(draft, draft.return_leg, at=at)]
     records = bookings.booking_records(facility_ids(drafts), draft.rider_id, by)
@@ -245,6 +245,15 @@ def require_right(by: Principal) -> None:
         raise ScopeMissing(Scope.RIDES_WRITE)
     if by.provider_ids is not None:
         raise BoundToProviders(_("A caller bound to transport providers cannot book rides."))
+
+
+def may_record(by: Principal) -> bool:
+    """Return whether the caller may record rides after the fact: with the scope to correct rides, or as a dispatcher.
+
+    Dispatchers enter what happened while the service was down, or what a driver reports by phone.  This gives them no
+    other correction, and integrations need the scope.
+    """
+    return by.has_scope(Scope.RIDES_CORRECT) or (by.kind == "user" and by.has_scope(Scope.ASSIGNMENTS_WRITE))
 
 
 def facility_ids(drafts: Sequence[RideDraft]) -> set[UUID]:

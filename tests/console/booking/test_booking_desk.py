@@ -552,8 +552,9 @@ def test_ride_for_now_promises_a_time_from_now(desk: Client, grace: Rider) -> No
     assert (ride.window_starts_at, ride.window_ends_at, ride.promised_pickup_by) == (_at(9), _at(9, 15), _at(9, 15))
 
 
-def test_supervisor_records_a_ride_after_the_fact(grace: Rider, hospital: Facility) -> None:
-    client = visitor(UserRole.DISPATCH_SUPERVISOR)
+@pytest.mark.parametrize("role", [UserRole.DISPATCHER, UserRole.DISPATCH_SUPERVISOR])
+def test_desk_records_a_ride_after_the_fact(grace: Rider, hospital: Facility, role: UserRole) -> None:
+    client = visitor(role)
     about = f"?rider={grace.pk}&facility={hospital.pk}"
 
     refused = book(client, about, clock="07:00")
