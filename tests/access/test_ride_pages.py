@@ -78,7 +78,7 @@ def test_forms_about_what_is_out_of_reach_change_nothing(world: World, role: Use
     before = {name: digest for name, digest in state().items() if name not in KEPT}
 
     paths = [f"{RIDES}/{ride}/{action}/" for action in (*ACTIONS, "edit", "copy")]
-    paths.append(f"/console/board/rides/{ride}/hand-over/")
+    paths += [f"/console/board/rides/{ride}/{action}/" for action in ("hand-over", "link")]
     paths += [f"{DAY}/{ride}/{action}/" for action in ("ready", "unready", "answer", "tick")]
     paths += [f"{DESK}/{exception}/{action}/" for action in ("acknowledge", "snooze", "note", "close")]
     paths.append(f"/console/board/rides/{ride}/alerts/{exception}/")

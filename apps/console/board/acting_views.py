@@ -121,6 +121,7 @@ def show_ride(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         "may_assign": ride.status in labels.ASSIGNABLE,
         "may_hand_over": ride.status == RideStatus.IN_PROGRESS,
         "may_edit": RideAction.EDIT in allowed_actions(ride, by),
+        "may_link": ride_views.link_form(ride, by) is not None,
         "may_unassign": (RideStatus(ride.status), Action.UNASSIGN) in BY_ACTION,
         "may_release": ride.will_call and ride.ready_at is None and ride.status in will_call.RELEASABLE,
         "ride_url": reverse("ride_page", args=[ride.pk]),
@@ -282,6 +283,25 @@ def unassign(request: HttpRequest, ride_id: UUID) -> HttpResponse:
                 request, updated, _("The ride waits for a driver."), _undo_of_unassignment(updated, previous)
             )
     return _render_page(request, "unassign", {**_ride_context(ride, request), "form": form}, status=UNPROCESSABLE)
+
+
+@require_http_methods(["GET", "POST"])
+@require_scope(Scope.ASSIGNMENTS_WRITE)
+def link(request: HttpRequest, ride_id: UUID) -> HttpResponse:
+    """Link a ride with other rides of its rider as legs of one trip, as the ride's page does.
+
+    The list of rides writes an audit entry.  An invalid form returns 422.
+    """
+    by = principal_of(request)
+    ride = get_visible_ride(ride_id, by)
+    form = ride_views.link_form(ride, by, *([request.POST] if request.method == "POST" else []))
+    if form is None:
+        return _error_response(request, _("There are no other rides to link."), status=STALE)
+    if request.method == "POST" and acting.is_done(form, acting.link_rides(form), ride_id=ride_id, by=by):
+        return _success_response(request, ride, _("The rides are linked as one trip."), None)
+    record_read(by=by, action="rides.read", subject_type="ride", subject_id=ride.pk, rider_ids=[ride.rider_id])
+    status = UNPROCESSABLE if form.errors else 200
+    return _render_page(request, "link", {**_ride_context(ride, request), "form": form}, status=status)
 
 
 @require_POST

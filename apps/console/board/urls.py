@@ -33,6 +33,7 @@ urlpatterns = [
     path("rides/<uuid:ride_id>/unassign/", acting_views.unassign, name="board_unassign"),
     path("rides/<uuid:ride_id>/call/", acting_views.log_call, name="board_call"),
     path("rides/<uuid:ride_id>/alerts/<uuid:exception_id>/", acting_views.write_note, name="board_alert_note"),
+    path("rides/<uuid:ride_id>/link/", acting_views.link, name="board_link"),
     path("rides/<uuid:ride_id>/ready/", acting_views.ready, name="board_ready"),
     path("drivers/<uuid:driver_id>/", run_views.run, name="board_run"),
     path("drivers/<uuid:driver_id>/run-sheet.pdf", run_sheet.run_sheet, name="run_sheet"),

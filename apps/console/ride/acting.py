@@ -5,6 +5,7 @@ error of the form.
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,12 +13,12 @@ from django.utils import timezone
 
 from apps.console.kit.rights import RightMissing
 from apps.console.ride.labels import CHECKLIST
-from apps.console.ride.ride_forms import ChecklistOpen, Versioned
+from apps.console.ride.ride_forms import ChecklistOpen, LinkForm, Versioned
 from apps.console.ride.ride_views import get_ride
 from apps.riders.rules.needs import Mobility
 from apps.rides.models import Ride
 from apps.rides.rules import discharge
-from apps.rides.services import leg_decisions, will_call
+from apps.rides.services import leg_decisions, trips, will_call
 from apps.rides.services.leg_decisions import Answer
 from lib.access import Principal
 from lib.errors import DomainError, NotFound, ScopeMissing, StaleVersion
@@ -51,6 +52,17 @@ def is_done(form: Versioned, act: Act, *, ride_id: UUID, by: Principal) -> bool:
         form.refuse(refusal)
         return False
     return True
+
+
+def link_rides(form: LinkForm) -> Act:
+    """Return the action that links a ride with the chosen ones."""
+
+    def act(values: dict[str, Any], *, ride_id: UUID, by: Principal, at: datetime, expected_version: int) -> Ride:
+        # Linking replaces no value of a ride that the page had shown: the version is not compared.
+        legs = trips.link(ride_ids=form.ride_ids(ride_id), by=by, at=at)
+        return next(leg for leg in legs if leg.pk == ride_id)
+
+    return act
 
 
 def is_released(form: Versioned, *, ride_id: UUID, by: Principal) -> bool:

@@ -5,7 +5,6 @@ redirects to the page with a message.  On failure the page comes back with the b
 ride changed meanwhile, else 422.  Scopes are checked twice: by the view, and by the service for the step.
 """
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -41,7 +40,6 @@ from apps.rides.services import assignment, editing, reinstatement, status_repor
 from apps.rides.services.eligibility_checks import Override
 from apps.rides.services.status import InvalidTransition
 from apps.rides.services.status_report import ManualMilestone
-from lib.access import Principal
 from lib.errors import InvalidInput
 from lib.scopes import Scope
 
@@ -126,13 +124,7 @@ def link(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     by = principal_of(request)
     offered = ride_views.linkable_rides(ride_views.get_ride(ride_id, by), by)
     form = LinkForm(request.POST, offered=offered, auto_id="link_%s")
-
-    def act(values: dict[str, Any], *, ride_id: UUID, by: Principal, at: datetime, expected_version: int) -> Ride:
-        # Linking replaces no value of a ride that the page had shown: the version is not compared.
-        legs = trips.link(ride_ids=form.ride_ids(ride_id), by=by, at=at)
-        return next(leg for leg in legs if leg.pk == ride_id)
-
-    if acting.is_done(form, act, ride_id=ride_id, by=by):
+    if acting.is_done(form, acting.link_rides(form), ride_id=ride_id, by=by):
         messages.success(request, _("The rides are linked as one trip."))
         return redirect("ride_page", ride_id=ride_id)
     return ride_views.page(request, ride_id, seen_version=form.cleaned_data.get("version") or 0, link=form)

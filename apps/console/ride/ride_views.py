@@ -104,7 +104,7 @@ def page(request: HttpRequest, ride_id: UUID, *, seen_version: int = 0, **return
         "back_to": ride_labels.STATUSES[ride.status_before_end].text if ride.status_before_end else "",
         "assign_url": _assign_url(ride) if RideAction.ASSIGN in actions else "",
         **_forms(ride, actions, own, by),
-        "link": _link_form(ride, by),
+        "link": link_form(ride, by),
         "may_repeat": by.has_scope(Scope.SCHEDULES_WRITE) and by.provider_ids is None,
         "may_book": by.has_scope(Scope.RIDES_WRITE) and by.provider_ids is None,
         "needs_answer": by.has_scope(Scope.RIDES_WRITE)
@@ -198,12 +198,12 @@ def _forms(
     return forms
 
 
-def _link_form(ride: Ride, by: Principal) -> LinkForm | None:
+def link_form(ride: Ride, by: Principal, *data: Any) -> LinkForm | None:
     """Return the form that links other rides of the rider; None if there are none, or the user may not book."""
     if not by.has_scope(Scope.RIDES_WRITE) or by.provider_ids is not None:
         return None
     offered = linkable_rides(ride, by)
-    return LinkForm(offered=offered, initial={"version": ride.version}, auto_id="link_%s") if offered else None
+    return LinkForm(*data, offered=offered, initial={"version": ride.version}, auto_id="link_%s") if offered else None
 
 
 def linkable_rides(ride: Ride, by: Principal) -> dict[str, str]:

@@ -119,6 +119,24 @@ def test_note_of_an_alert_is_written_in_the_panel(desk: Client, ride: Ride) -> N
     assert "Open alerts" not in text_of(desk.get(url, headers=FRAGMENT))
 
 
+def test_ride_is_linked_with_another_in_the_dialog(desk: Client, ride: Ride) -> None:
+    panel, url = f"/console/board/rides/{ride.pk}/", f"/console/board/rides/{ride.pk}/link/"
+    assert url not in desk.get(panel, headers=FRAGMENT).content.decode()
+    assert desk.get(url, headers=FRAGMENT).status_code == 409
+    back = factories.RideFactory.create(rider=ride.rider, pickup_at=NOW + 180 * MINUTE)
+    assert f'href="{url}"' in desk.get(panel, headers=FRAGMENT).content.decode()
+    offered = desk.get(url, headers=FRAGMENT).context["form"].fields["rides"].choices
+    assert [value for value, _label in offered] == [str(back.pk)]
+
+    nothing = desk.post(url, {"version": ride.version}, headers=FRAGMENT)
+    done = desk.post(url, {"version": ride.version, "rides": [str(back.pk)]}, headers=FRAGMENT)
+
+    assert (nothing.status_code, list(nothing.context["form"].errors)) == (422, ["rides"])
+    assert (done.status_code, "linked as one trip" in done["HX-Trigger"]) == (200, True)
+    assert len(set(Ride.objects.values_list("trip_id", flat=True)) - {None}) == 1
+    assert not Ride.objects.filter(trip=None).exists()
+
+
 @pytest.mark.parametrize("status", ["requested", "in_progress"])
 def test_call_is_not_offered_at_other_times(desk: Client, status: str) -> None:
     ride = ride_in(RideStatus(status))
