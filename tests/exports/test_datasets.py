@@ -15,7 +15,10 @@ from apps.exports.formats.columns import ColumnType
 from apps.exports.models import Export, SuggestedCode
 from apps.exports.queries.datasets import DATASETS
 from apps.rides.models import Ride, RideException
+from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
+from apps.rides.services import exceptions
+from lib.access import system
 from tests import factories
 from tests.callers import TokenClient
 from tests.exports.exported import FORMATS, exported
@@ -102,6 +105,20 @@ def test_completion_holds_what_billing_and_audits_need(api: TokenClient, complet
     assert (row["payerName"], row["programCode"], row["authorizationNumber"]) == ("Prairie Health Plan", "MCD", "A1")
     codes = [row[f"suggested{what}Code"] for what in ("Trip", "Mileage", "Attendant", "Waiting")]
     assert codes == ["A0130", "S0209", "T2001", "T2007"]
+
+
+def test_rows_say_what_was_recorded_later_and_who_was_late(api: TokenClient, completed: Ride) -> None:
+    Ride.objects.filter(pk=completed.pk).update(after_the_fact=True)
+    exception = exceptions.open_exception(
+        completed, ExceptionType.LATE_PICKUP, by=system(), at=factories.NOW, detected_by="T1",
+        cause_driver_id=completed.driver_id,
+    )  # fmt: skip
+
+    recorded = [exported(api, f"{name}.ndjson")[0]["afterTheFact"] for name in ("rides", "completions")]
+    (row,) = exported(api, "exceptions.ndjson")
+
+    assert recorded == [True, True]
+    assert (row["exceptionId"], row["causeDriverId"]) == (str(exception.pk), str(completed.driver_id))
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -51,6 +51,7 @@ EXCEPTIONS: Final = Dataset(
         Column("resolutionCode", ColumnType.WORD, "e.resolution_code"),
         Column("escalationLevel", ColumnType.COUNT, "e.escalation_level"),
         Column("updatedAt", ColumnType.INSTANT, "e.updated_at"),
+        Column("causeDriverId", ColumnType.ID, "e.cause_driver_id"),
     ),
     rows="rides_rideexception e",
     order="e.opened_at, e.id",

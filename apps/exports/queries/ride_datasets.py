@@ -189,6 +189,7 @@ _COMPLETIONS: Final = (
         _code("'waiting'", f"r.status = 'completed' AND r.wait_minutes >= {MIN_BILLED_WAIT}"),
     ),
     Column("updatedAt", ColumnType.INSTANT, "r.updated_at"),
+    Column("afterTheFact", ColumnType.FLAG, "r.after_the_fact"),
 )
 
 _RIDES: Final = (
@@ -243,6 +244,7 @@ _RIDES: Final = (
     Column("requestedAt", ColumnType.INSTANT, "r.requested_at"),
     Column("createdAt", ColumnType.INSTANT, "r.created_at"),
     Column("updatedAt", ColumnType.INSTANT, "r.updated_at"),
+    Column("afterTheFact", ColumnType.FLAG, "r.after_the_fact"),
 )
 
 
