@@ -31,8 +31,8 @@ test: install-dev ## Run the whole suite on real PostgreSQL (embedded, unless DA
 		$(or $(ARGS),--ignore=tests/chaos)
 	@$(if $(ARGS),,$(VENV)/python -m pytest tests/chaos) # alone: what they find is how long things wait
 
-nightly: ## Run the whole suite at full size: long races, a whole year, every case of the fuzzer, the full chaos tier
-	@NIGHTLY=1 CHAOS=full $(MAKE) --no-print-directory test
+nightly: ## Run `make coverage` at full size: long races, a whole year, every case of the fuzzer, the full chaos tier
+	@NIGHTLY=1 CHAOS=full $(MAKE) --no-print-directory coverage
 
 coverage: install-dev ## Run the whole suite and fail below 95 % of lines and branches, or 100 % of rules/; ARGS= goes to pytest
 	@$(VENV)/coverage erase
