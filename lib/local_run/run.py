@@ -323,7 +323,7 @@ def _summary(url: str, facts: dict[str, Any], seconds: float) -> list[str]:
         lines += [f"  {each['role']:<20} {each['email']:<36} {each['password']}" for each in facts["signIns"]]
         lines += ["", f"Demo token: {facts['token']}", "Try it:"]
         lines += [f"  curl -H 'Authorization: Bearer {facts['token']}' '{url}/api/rides?status=scheduled&limit=25'"]
-        lines += ["", f"The same stands in {VAR / 'demo.json'}."]
+        lines += ["", f"Also saved in {VAR / 'demo.json'}."]
     return [*lines, f"Logs: {VAR / 'log'}. Ctrl-C stops everything."]
 
 
