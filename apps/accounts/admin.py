@@ -98,7 +98,7 @@ class UserAdmin(ButtonedAdmin[User]):
 
     def reset_second_factors(self, request: HttpRequest, user: User) -> str:
         people.reset_second_factors(user_id=user.pk, by=self.site.principal_of(request))
-        return gettext("Second factors are removed and every session has ended.")
+        return gettext("Two-factor authentication is reset, and all sessions are ended.")
 
     def end_sessions(self, request: HttpRequest, user: User) -> str:
         ended = people.end_sessions(user_id=user.pk, by=self.site.principal_of(request))

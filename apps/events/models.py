@@ -99,8 +99,8 @@ class OutboxEntry(models.Model):
     event_id = models.UUIDField(_("event id"))
 
     class Meta:
-        verbose_name = _("unpublished")
-        verbose_name_plural = _("unpublisheds")
+        verbose_name = _("unpublished event")
+        verbose_name_plural = _("unpublished events")
 
     def __str__(self) -> str:
         return f"unpublished event {self.pk}"

@@ -24,7 +24,7 @@ class FacilityKind(TextChoices):
     SNF = "snf", _("skilled nursing facility")
     REHAB = "rehab", _("Rehab")
     CLINIC = "clinic", _("Clinic")
-    ADULT_DAY = "adult_day", _("adult day centre")
+    ADULT_DAY = "adult_day", _("adult day center")
     RESIDENCE = "residence", _("Residence")
     OTHER = "other", _("Other")
 
@@ -194,10 +194,10 @@ class Entrance(models.Model):
 
 class ContactRole(TextChoices):
     UNIT = "unit", _("Unit")
-    CHARGE_NURSE = "charge_nurse", _("Charge Nurse")
+    CHARGE_NURSE = "charge_nurse", _("Charge nurse")
     SCHEDULING = "scheduling", _("Scheduling")
-    SOCIAL_WORK = "social_work", _("Social Work")
-    AFTER_HOURS = "after_hours", _("After Hours")
+    SOCIAL_WORK = "social_work", _("Social work")
+    AFTER_HOURS = "after_hours", _("After hours")
     BILLING = "billing", _("Billing")
 
 
@@ -333,8 +333,8 @@ class HomeBase(PostalAddress):
     objects = HomeBaseQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("home base")
-        verbose_name_plural = _("home bases")
+        verbose_name = _("garage")
+        verbose_name_plural = _("garages")
         constraints = [
             models.UniqueConstraint(name="home_base_name_once", fields=["provider", "name"]),
             valid_coordinates("home_base_on_the_globe"),
@@ -352,7 +352,7 @@ class Payer(models.Model):
 
         NONE = "none", pgettext_lazy("payer signature rule", "None")
         PICKUP = "pickup", _("Pickup")
-        DROPOFF = "dropoff", _("Dropoff")
+        DROPOFF = "dropoff", _("Drop-off")
         BOTH = "both", pgettext_lazy("payer signature rule", "Both")
 
     class Signers(TextChoices):

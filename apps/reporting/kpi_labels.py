@@ -66,7 +66,7 @@ KPI_TEXTS: Final[Mapping[str, KpiText]] = {
         },
     ),
     "lateCancelRate": KpiText(
-        title=_("Late cancellations"),
+        title=_("Late cancels"),
         question=_("What share of the booked rides, except those canceled in advance, was canceled late?"),
         population=_("Booked rides, except those canceled in advance; includes rides that have not ended"),
         counted=_("Canceled late or at the door"),
@@ -235,10 +235,10 @@ KPI_TEXTS: Final[Mapping[str, KpiText]] = {
         counted=_("Exceptions of severity warning or critical"),
     ),
     "mtta": KpiText(
-        title=_("Time to acknowledge, median"),
-        question=_("How long did it take to acknowledge an exception?"),
-        population=_("Exceptions of severity warning or critical, of booked rides, that were acknowledged"),
-        counted=_("Minutes from opened to acknowledged"),
+        title=_("Time to claim, median"),
+        question=_("How long did it take to claim an exception?"),
+        population=_("Exceptions of severity warning or critical, of booked rides, that were claimed"),
+        counted=_("Minutes from opened to claimed"),
     ),
     "mttr": KpiText(
         title=_("Time to resolve, median"),
@@ -272,7 +272,7 @@ MAIN_KPIS: Final = {
     "completionRate": _("Completion"),
     "fulfillmentRate": _("Fulfillment"),
     "noShowRate": _("No-shows"),
-    "lateCancelRate": _("Late cancellations"),
+    "lateCancelRate": _("Late cancels"),
     "willCallResponse": _("Will-call, median"),
     "dischargeReadyToDepart": _("Discharge, median"),
 }
@@ -311,7 +311,7 @@ EXCLUSION_TEXTS: Final[Mapping[str, Text]] = {
     "without_ride_time": _("Completed without a time on board or an estimated drive time"),
     "not_to_dialysis": _("Not a ride to dialysis"),
     "not_from_dialysis": _("Not a return ride from dialysis"),
-    "alerts_not_acknowledged": _("Exceptions that are not acknowledged"),
+    "alerts_not_acknowledged": _("Exceptions not claimed"),
     "alerts_not_resolved": _("Exceptions that are not resolved"),
 }
 # Labels of measures: what they count, or which minutes they add up.
@@ -408,7 +408,7 @@ MEASURE_TEXTS: Final[Mapping[str, Text]] = {
     "direct_total": _("Total minutes of direct drives"),
     "alerts": _("Exceptions"),
     "alerts_open": _("Exceptions that are not resolved"),
-    "alerts_unseen": _("Exceptions that were not acknowledged"),
+    "alerts_unseen": _("Exceptions that were not claimed"),
     "will_call_response": _("Total minutes from ready to arrival"),
     "discharge_wait": _("Total minutes from ready to boarding"),
     "discharge_order": _("Total minutes from the discharge order to ready"),
@@ -416,7 +416,7 @@ MEASURE_TEXTS: Final[Mapping[str, Text]] = {
     "time_to_assign": _("Total minutes until a driver accepted"),
     "driver_wait": _("Total minutes that drivers waited at the pickup"),
     "return_wait": _("Total minutes of waiting for the return ride from dialysis"),
-    "time_to_acknowledge": _("Total minutes until exceptions were acknowledged"),
+    "time_to_acknowledge": _("Total minutes until exceptions were claimed"),
     "time_to_resolve": _("Total minutes until exceptions were resolved"),
 }
 

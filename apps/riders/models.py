@@ -161,7 +161,7 @@ class RiderFacility(models.Model):
 
     class Meta:
         verbose_name = _("rider facility")
-        verbose_name_plural = _("rider facilitys")
+        verbose_name_plural = _("facilities of riders")
         constraints = [models.UniqueConstraint(name="rider_facility_once", fields=["facility", "rider"])]
 
     def __str__(self) -> str:

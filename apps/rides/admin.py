@@ -11,7 +11,6 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from apps.rides import labels
-from apps.rides.labels import ADVICE
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException, Trip
 from apps.rides.rules.disclosure import disclosure_of
 from lib import zone_labels
@@ -22,7 +21,6 @@ from lib.local_time import local_time
 
 _OF_MILESTONES: Final[Words] = {"type": labels.MOMENTS, "source": labels.SOURCES}
 _OF_EXCEPTIONS: Final[Words] = {
-    "type": {type_: advice.title for type_, advice in ADVICE.items()},
     "resolution_code": labels.CODES,
 }
 

@@ -4,7 +4,7 @@ The labels of the choices are those of the API and of stored texts.
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from django.utils.functional import Promise
@@ -31,9 +31,9 @@ STATUSES: Final[Mapping[str, Text]] = {
     RideStatus.ARRIVED: gettext_lazy("Arrived at pickup"),
     RideStatus.IN_PROGRESS: gettext_lazy("On board"),
     RideStatus.COMPLETED: gettext_lazy("Completed"),
-    RideStatus.CANCELLED: gettext_lazy("Cancelled"),
+    RideStatus.CANCELLED: gettext_lazy("Canceled"),
     RideStatus.NO_SHOW: gettext_lazy("No-show"),
-    RideStatus.UNFULFILLED: gettext_lazy("Not driven"),
+    RideStatus.UNFULFILLED: gettext_lazy("Missed trip"),
 }
 # For lists by the stored status, in which scheduled rides include will-calls that are not ready yet.
 STORED_STATUSES: Final[Mapping[str, Text]] = {**STATUSES, RideStatus.SCHEDULED: RideStatus.SCHEDULED.label}
@@ -42,7 +42,7 @@ CODES: Final[Mapping[str, Text]] = {
     ResolutionCode.RECOVERED_LATE: gettext_lazy("Recovered, late"),
     ResolutionCode.REASSIGNED: gettext_lazy("Another driver"),
     ResolutionCode.RESCHEDULED: gettext_lazy("Another time"),
-    ResolutionCode.CANCELLED: gettext_lazy("Ride cancelled"),
+    ResolutionCode.CANCELLED: gettext_lazy("Ride canceled"),
     ResolutionCode.UNFULFILLED: gettext_lazy("Missed trip"),
     ResolutionCode.FALSE_ALARM: gettext_lazy("False alarm"),
     ResolutionCode.HANDLED_ELSEWHERE: gettext_lazy("Handled elsewhere"),
@@ -62,7 +62,7 @@ MOMENTS: Final[Mapping[str, Text]] = {
 SOURCES: Final[Mapping[str, Text]] = {
     Milestone.Source.DRIVER_APP: gettext_lazy("driver's app"),
     Milestone.Source.DISPATCHER_MANUAL: gettext_lazy("entered manually"),
-    Milestone.Source.INTEGRATION: gettext_lazy("another system"),
+    Milestone.Source.INTEGRATION: gettext_lazy("API"),
     Milestone.Source.HL7: gettext_lazy("hospital system (HL7)"),
     Milestone.Source.SMS: gettext_lazy("text message"),
     Milestone.Source.SYSTEM: gettext_lazy("Carelane"),
@@ -76,18 +76,18 @@ class Reason(TextChoices):
     RIDER_ILL = "rider_ill", _("Rider sick")
     RIDER_HOSPITALIZED = "rider_hospitalized", _("Rider hospitalized")
     RIDER_DECEASED = "rider_deceased", _("Rider deceased")
-    APPOINTMENT_CANCELLED = "appointment_cancelled", _("Appointment cancelled")
+    APPOINTMENT_CANCELLED = "appointment_cancelled", _("Appointment canceled")
     APPOINTMENT_MOVED = "appointment_moved", _("Appointment moved")
     TREATMENT_CHANGED = "treatment_changed", _("Treatment changed")
-    DISCHARGE_CANCELLED = "discharge_cancelled", _("Discharge cancelled")
+    DISCHARGE_CANCELLED = "discharge_cancelled", _("Discharge canceled")
     LEVEL_OF_CARE_CHANGED = "level_of_care_changed", _("Level of service changed")
     FACILITY_CLOSED = "facility_closed", _("Facility closed")
     STANDING_ORDER_HOLD = "standing_order_hold", _("Standing order hold")
     STANDING_ORDER_ENDED = "standing_order_ended", _("Standing order ended")
     CALENDAR_SHIFT = "calendar_shift", _("Calendar shift")
-    WILL_CALL_NOT_USED = "will_call_not_used", _("Will call not used")
+    WILL_CALL_NOT_USED = "will_call_not_used", _("Will-call not used")
     AUTHORIZATION_DENIED = "authorization_denied", _("Authorization denied")
-    ELIGIBILITY_LAPSED = "eligibility_lapsed", _("Eligibility lapsed")
+    ELIGIBILITY_LAPSED = "eligibility_lapsed", _("Eligibility expired")
     WEATHER = "weather", _("Weather")
     DUPLICATE = "duplicate", _("Duplicate")
     BOOKING_ERROR = "booking_error", _("Booking error")
@@ -95,11 +95,11 @@ class Reason(TextChoices):
     NO_DRIVER_AVAILABLE = "no_driver_available", _("No driver available")
     NO_SUITABLE_VEHICLE = "no_suitable_vehicle", _("No suitable vehicle")
     GIVEN_BACK_LATE = "given_back_late", _("Late turnback")
-    DRIVER_NO_CALL_NO_SHOW = "driver_no_call_no_show", _("Driver no call no show")
+    DRIVER_NO_CALL_NO_SHOW = "driver_no_call_no_show", _("Driver no call, no show")
     VEHICLE_BREAKDOWN = "vehicle_breakdown", _("Vehicle breakdown")
     ACCIDENT = "accident", _("Accident")
-    LATE_RIDER_LEFT = "late_rider_left", _("Late rider left")
-    LATE_APPOINTMENT_LOST = "late_appointment_lost", _("Late appointment lost")
+    LATE_RIDER_LEFT = "late_rider_left", _("Late, rider left")
+    LATE_APPOINTMENT_LOST = "late_appointment_lost", _("Late, appointment lost")
     WRONG_VEHICLE_SENT = "wrong_vehicle_sent", _("Wrong vehicle sent")
     DRIVER_REFUSED = "driver_refused", _("Driver refused")
     OUTSIDE_SERVICE_AREA = "outside_service_area", _("Outside service area")
@@ -107,8 +107,8 @@ class Reason(TextChoices):
     INSUFFICIENT_NOTICE = "insufficient_notice", _("Insufficient notice")
     AUTHORIZATION_MISSING = "authorization_missing", _("Authorization missing")
     WEATHER_SUSPENSION = "weather_suspension", _("Weather suspension")
-    ABORTED_MEDICAL_EMERGENCY = "aborted_medical_emergency", _("Aborted medical emergency")
-    ABORTED_SAFETY = "aborted_safety", _("Aborted safety")
+    ABORTED_MEDICAL_EMERGENCY = "aborted_medical_emergency", _("Stopped: medical emergency")
+    ABORTED_SAFETY = "aborted_safety", _("Stopped: safety")
     RETURNED_TO_ORIGIN = "returned_to_origin", _("Returned to origin")
     RIDER_NOT_AT_PICKUP = "rider_not_at_pickup", _("Rider not at pickup")
     RIDER_UNREACHABLE = "rider_unreachable", _("Rider unreachable")
@@ -121,9 +121,9 @@ class Reason(TextChoices):
     DRIVER_SUSPENDED = "driver_suspended", _("Driver suspended")
     DRIVER_ILL = "driver_ill", _("Driver sick")
     DRIVER_ABSENT = "driver_absent", _("Driver absent")
-    RUNNING_LATE = "running_late", _("Running late")
+    RUNNING_LATE = "running_late", _("Driver running late")
     ACCOMMODATION_MISMATCH = "accommodation_mismatch", _("Wrong vehicle or equipment for rider")
-    CREDENTIAL_LAPSED = "credential_lapsed", _("Credential lapsed")
+    CREDENTIAL_LAPSED = "credential_lapsed", _("Credential expired")
     REPLANNED = "replanned", _("Re-optimized")
 
 
@@ -149,82 +149,42 @@ def note_text(note: str) -> Text | Message:
 _T = ExceptionType
 
 
-class Advice(NamedTuple):
-    """`step` is the suggested action."""
-
-    title: str | Promise
-    step: str | Promise
-
-
-ADVICE: Final[Mapping[str, Advice]] = {
-    _T.UNCONFIRMED_REQUEST: Advice(_("Request not confirmed"), _("Confirm the request, or decline it with a reason")),
-    _T.UNASSIGNED_AT_RISK: Advice(
-        _("Unassigned"), _("Assign a driver; call partner companies if no driver is available")
-    ),
-    _T.NO_DRIVER_AVAILABLE: Advice(
-        _("No driver available"), _("Decide with the planner: wait, change the mode, split or cancel")
-    ),
-    _T.ASSIGNMENT_DECLINED: Advice(_("Offer declined"), _("Offer it to the next driver")),
-    _T.DRIVER_RELEASED_LATE: Advice(_("Late turnback"), _("Assign another driver now")),
-    _T.LATE_PICKUP_PREDICTED: Advice(
-        _("Running late (predicted)"), _("Look for a closer driver; give the pickup location the new time")
-    ),
-    _T.LATE_PICKUP: Advice(
-        _("Late pickup"), _("Call the driver, then notify the pickup location; reassign if the vehicle is stuck")
-    ),
-    _T.LATE_TO_APPOINTMENT: Advice(
-        _("Late to the appointment"), _("Call the appointment location; look for a closer driver")
-    ),
-    _T.WILL_CALL_OVERDUE: Advice(_("Will-call waiting"), _("Assign the nearest driver and give the facility the time")),
-    _T.WILL_CALL_UNACTIVATED: Advice(
-        _("Will-call not activated"), _("Ask the facility whether the rider still needs the ride")
-    ),
-    _T.RIDER_STRANDED_RISK: Advice(
-        _("Rider may be stranded"), _("Call the facility and the rider now: check whether the rider is on the way home")
-    ),
-    _T.RIDER_NOT_READY: Advice(_("Rider not ready"), _("Call the unit; agree how long the driver waits")),
-    _T.DISCHARGE_SLIPPED: Advice(_("Discharge delayed"), _("Get a new time from the unit and reschedule the ride")),
-    _T.RETURN_LEG_AT_RISK: Advice(
-        _("Return trip needs review"), _("Check whether the rider still needs the return trip; keep or cancel it")
-    ),
-    _T.RIDER_NO_SHOW: Advice(_("No-show"), _("Call the rider; cancel or keep the return trip")),
-    _T.RIDE_UNFULFILLED: Advice(_("Missed trip"), _("Find out where the rider is; book another ride if needed")),
-    _T.ACCOMMODATION_MISMATCH: Advice(
-        _("Wrong vehicle or equipment for rider"), _("Assign a suitable vehicle; the ride cannot depart before that")
-    ),
-    _T.ADDRESS_PROBLEM: Advice(_("Address needs review"), _("Call the rider or the facility, and correct the address")),
-    _T.CREDENTIAL_LAPSE: Advice(
-        _("Credential expiring"), _("Renew the credential, or assign another driver or vehicle")
-    ),
-    _T.VEHICLE_BREAKDOWN: Advice(_("Vehicle broke down"), _("Ask for the riders' safety first; send another vehicle")),
-    _T.ACCIDENT: Advice(_("Accident"), _("Ask for injuries and call 911; then the incident form, within the hour")),
-    _T.SAFETY_INCIDENT: Advice(_("Safety incident"), _("Make the rider safe; then the incident form")),
-    _T.MEDICAL_EMERGENCY: Advice(_("Medical emergency"), _("Make sure that 911 is called; notify the facility")),
-    _T.EXCESSIVE_WAIT: Advice(
-        _("Excessive driver wait"), _("Call the pickup location: keep waiting, or reassign the driver")
-    ),
-    _T.EXCESSIVE_RIDE_TIME: Advice(
-        _("Excess ride time"), _("Call the driver: check on the rider and the remaining distance")
-    ),
-    _T.MILESTONE_GAP: Advice(_("Missing timestamp"), _("Call the driver and enter the time manually")),
-    _T.MISSING_DOCUMENTATION: Advice(_("Documents missing"), _("Request the missing documents from the driver")),
-    _T.DUPLICATE_RIDE: Advice(_("Double-booked rider"), _("Find out which ride is needed, and cancel the other")),
-    _T.STANDING_ORDER_CONFLICT: Advice(
-        _("Standing order cannot book"), _("Open the order: each day lists its conflicts")
-    ),
-    _T.STANDING_ORDER_REVIEW: Advice(
-        _("Standing order needs review"), _("Call the facility: pause the order, end it, or continue")
-    ),
-    _T.AUTHORIZATION_ENDING: Advice(
-        _("Authorization ends"), _("Ask the payer for a new authorization, or end the order")
-    ),
-    _T.HOLD_REVIEW: Advice(
-        _("Hold review due"), _("Check whether the rider is back: resume the order, or extend the hold")
-    ),
-    _T.HOLIDAY_UNDECIDED: Advice(_("Holiday schedule not set"), _("Ask the facility which day its treatments move to")),
-    _T.RIDER_HOSPITALIZED_SUSPECTED: Advice(
-        _("Rider may be in hospital"), _("Ask the facility: set a hold, or dismiss")
-    ),
+# The suggested action for each type of exception.
+ADVICE: Final[Mapping[str, Text]] = {
+    _T.UNCONFIRMED_REQUEST: _("Confirm the request, or decline it with a reason"),
+    _T.UNASSIGNED_AT_RISK: _("Assign a driver; call partner companies if no driver is available"),
+    _T.NO_DRIVER_AVAILABLE: _("Decide with the planner: wait, change the mode, split or cancel"),
+    _T.ASSIGNMENT_DECLINED: _("Offer it to the next driver"),
+    _T.DRIVER_RELEASED_LATE: _("Assign another driver now"),
+    _T.LATE_PICKUP_PREDICTED: _("Look for a closer driver; give the pickup location the new time"),
+    _T.LATE_PICKUP: _("Call the driver, then notify the pickup location; reassign if the vehicle is stuck"),
+    _T.LATE_TO_APPOINTMENT: _("Call the appointment location; look for a closer driver"),
+    _T.WILL_CALL_OVERDUE: _("Assign the nearest driver and give the facility the time"),
+    _T.WILL_CALL_UNACTIVATED: _("Ask the facility whether the rider still needs the ride"),
+    _T.RIDER_STRANDED_RISK: _("Call the facility and the rider now: check whether the rider is on the way home"),
+    _T.RIDER_NOT_READY: _("Call the unit; agree how long the driver waits"),
+    _T.DISCHARGE_SLIPPED: _("Get a new time from the unit and reschedule the ride"),
+    _T.RETURN_LEG_AT_RISK: _("Check whether the rider still needs the return trip; keep or cancel it"),
+    _T.RIDER_NO_SHOW: _("Call the rider; cancel or keep the return trip"),
+    _T.RIDE_UNFULFILLED: _("Find out where the rider is; book another ride if needed"),
+    _T.ACCOMMODATION_MISMATCH: _("Assign a suitable vehicle; the ride cannot depart before that"),
+    _T.ADDRESS_PROBLEM: _("Call the rider or the facility, and correct the address"),
+    _T.CREDENTIAL_LAPSE: _("Renew the credential, or assign another driver or vehicle"),
+    _T.VEHICLE_BREAKDOWN: _("Ask for the riders' safety first; send another vehicle"),
+    _T.ACCIDENT: _("Ask for injuries and call 911; then the incident form, within the hour"),
+    _T.SAFETY_INCIDENT: _("Make the rider safe; then the incident form"),
+    _T.MEDICAL_EMERGENCY: _("Make sure that 911 is called; notify the facility"),
+    _T.EXCESSIVE_WAIT: _("Call the pickup location: keep waiting, or reassign the driver"),
+    _T.EXCESSIVE_RIDE_TIME: _("Call the driver: check on the rider and the remaining distance"),
+    _T.MILESTONE_GAP: _("Call the driver and enter the time manually"),
+    _T.MISSING_DOCUMENTATION: _("Request the missing documents from the driver"),
+    _T.DUPLICATE_RIDE: _("Find out which ride is needed, and cancel the other"),
+    _T.STANDING_ORDER_CONFLICT: _("Open the order: each day lists its conflicts"),
+    _T.STANDING_ORDER_REVIEW: _("Call the facility: pause the order, end it, or continue"),
+    _T.AUTHORIZATION_ENDING: _("Ask the payer for a new authorization, or end the order"),
+    _T.HOLD_REVIEW: _("Check whether the rider is back: resume the order, or extend the hold"),
+    _T.HOLIDAY_UNDECIDED: _("Ask the facility which day its treatments move to"),
+    _T.RIDER_HOSPITALIZED_SUSPECTED: _("Ask the facility: set a hold, or dismiss"),
 }
 
 

@@ -343,7 +343,7 @@ def test_b14_suggestions_are_accepted_at_once_or_discarded(page: Page, day: Seed
     page.get_by_role("link", name="Suggest drivers").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Suggested drivers")
     found = faults(page)
-    page.get_by_role("link", name="Discard").click()
+    page.get_by_role("link", name="Cancel").click()
     expect(page.locator("#timeline")).to_be_visible()
     assert Ride.objects.filter(pk__in=waiting, driver=None).count() == len(waiting)
 

@@ -194,7 +194,7 @@ def test_e2_desk_works_without_script_and_single_keys_can_be_off(inspector_of: I
     with inspector.context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(f"{inspector.url}{BASE}?severity=critical")
-        page.get_by_role("button", name="Acknowledge").click()
+        page.get_by_role("button", name="Claim").click()
         expect(page.get_by_text("You are now the owner.")).to_be_visible()
         page.get_by_role("link", name="Snooze…").click()
         page.get_by_role("button", name="15 minutes").click()

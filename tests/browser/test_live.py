@@ -252,7 +252,7 @@ def test_inbox_follows_in_every_session(inspector_of: InspectorOf, streams: bool
         findings = faults(home) + faults(inbox)
         inbox.get_by_role("button", name="Acknowledge").click()
         expect(home.locator("#inbox-bell .count")).to_have_count(0, timeout=PATIENCE)
-        expect(inbox.locator("#alerts")).to_contain_text("Nothing needs you.")
+        expect(inbox.locator("#alerts")).to_contain_text("Nothing needs your attention.")
         told = other.evaluate(
             "() => window.__told.flatMap((one) => one.changes).filter((one) => one.subject === 'alert')"
         )

@@ -52,7 +52,7 @@ def test_p16_wall_screen_shows_initials_in_every_part_that_comes(
         page = context.new_page()
         page.goto(f"{desk.url}{BOARD}?day={day.date}")
         assert _named(page.content())
-        page.locator(".board-head").get_by_role("button", name="Show riders by initials").press("Enter")
+        page.locator(".board-head").get_by_role("button", name="Privacy mode (initials only)").press("Enter")
         expect(page.locator(".privacy-mark")).to_be_visible()
         assert page.url == f"{desk.url}{BOARD}?day={day.date}"
         page.route("**/console/board/**", listen)
@@ -98,7 +98,7 @@ def test_p16_wall_screen_shows_initials_in_every_part_that_comes(
         assert INITIALS in page.content()
 
         page.unroute_all()
-        _switch(page, "Show riders by name")
+        _switch(page, "Turn privacy mode off")
         expect(page.locator(".privacy-mark")).to_have_count(0)
         by_name = page.content()
 
@@ -117,7 +117,7 @@ def test_p16_privacy_mode_works_without_script_across_sessions(
     with desk.context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(f"{desk.url}/console/preferences/")
-        page.locator("main").get_by_role("button", name="Show riders by initials").click()
+        page.locator("main").get_by_role("button", name="Privacy mode (initials only)").click()
         expect(page.get_by_text("Privacy mode is on")).to_be_visible()
         page.goto(desk.url + BOARD)
         first = page.content()

@@ -371,7 +371,7 @@ def test_folded_parts_are_opened_filled_and_mended_by_keyboard(desk: Inspector) 
         page = context.new_page()
         page.goto(f"{desk.url}{BASE}/{order.pk}/change/")
         needs, companions = (page.locator("details.fold", has_text=title) for title in ("Needs on", "Companions"))
-        expect(companions.get_by_label("Escorts")).to_be_hidden()
+        expect(companions.get_by_label("Number of companions")).to_be_hidden()
         for fold in page.locator("details.fold > summary").all():
             fold.focus()
             page.keyboard.press("Enter")
@@ -379,15 +379,15 @@ def test_folded_parts_are_opened_filled_and_mended_by_keyboard(desk: Inspector) 
         page.locator("#id_mobility").select_option("wheelchair")
         expect(needs.locator(".says")).to_have_text("changed, not saved yet")
         page.get_by_label("First choice").select_option(label="Zelinski, Marek")
-        page.get_by_label("Escorts").fill("12")
+        page.get_by_label("Number of companions").fill("12")
         page.keyboard.press("Enter")
         expect(page.locator(".error-summary")).to_be_focused()
         expect(page.locator("#id_mobility")).to_be_hidden()
         expect(needs.locator(".says")).to_have_text("Mobility")
         found += faults(page)
-        page.get_by_role("link", name="Escorts").press("Enter")
-        expect(page.get_by_label("Escorts")).to_be_focused()
-        page.get_by_label("Escorts").fill("1")
+        page.get_by_role("link", name="Number of companions").press("Enter")
+        expect(page.get_by_label("Number of companions")).to_be_focused()
+        page.get_by_label("Number of companions").fill("1")
         page.keyboard.press("Enter")
         expect(page.get_by_role("status")).to_contain_text("The standing order is changed.")
         with page.expect_navigation():
@@ -395,7 +395,7 @@ def test_folded_parts_are_opened_filled_and_mended_by_keyboard(desk: Inspector) 
         says = page.locator("details.fold .says").all_inner_texts()
 
     assert found == [], "\n".join(found)
-    assert says[-3:] == ["Mobility", "Escorts: 1", "Zelinski, Marek"]
+    assert says[-3:] == ["Mobility", "Number of companions: 1", "Zelinski, Marek"]
 
 
 def test_address_of_another_place_is_requested_when_typed(desk: Inspector) -> None:
@@ -424,7 +424,7 @@ def test_sheet_steps_through_days_and_is_printed_on_white(desk: Inspector) -> No
         page.goto(f"{desk.url}{BASE}/?facility={centre.pk}")
         page.get_by_role("link", name="Today's sheet").click()
         page.goto(f"{page.url}?date={monday - DAY}")
-        page.get_by_role("link", name="the day after").press("Enter")
+        page.get_by_role("link", name="next day").press("Enter")
         expect(page.get_by_role("row", name=re.compile("Abel, Ada"))).to_contain_text("by 10:15")
         expect(page.get_by_role("button", name="Print")).to_be_visible()
         page.emulate_media(media="print", color_scheme="dark")

@@ -146,8 +146,8 @@ def test_r2_cancel_needs_a_reason_and_shows_user_and_time(inspector_of: Inspecto
         assert Ride.objects.get(pk=ride.pk).status == "en_route"
 
         page.get_by_role("button", name="Cancel the ride").click()
-        expect(page.get_by_text("The ride is cancelled.")).to_be_visible()
-        line = page.locator(".timeline li.event").filter(has_text="Cancelled")
+        expect(page.get_by_text("The ride is canceled.")).to_be_visible()
+        line = page.locator(".timeline li.event").filter(has_text="Canceled")
         expect(line).to_contain_text("Dana Desk")
         expect(line.locator("time")).to_have_count(1)
         found += faults(page)

@@ -125,7 +125,7 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
         )
         found += state()
         page.get_by_role("button", name="Cancel anyway").click()
-        expect(page.locator(".messages")).to_contain_text("The shift is cancelled.")
+        expect(page.locator(".messages")).to_contain_text("The shift is canceled.")
 
     assert Shift.objects.filter(status="planned").count() == 1
     assert found == [], "\n".join(found)

@@ -55,9 +55,9 @@ def test_rides_are_called_what_their_own_pages_call_them() -> None:
         "Arrived at pickup",
         "On board",
         "Completed",
-        "Cancelled",
+        "Canceled",
         "No-show",
-        "Not driven",
+        "Missed trip",
     ]
     assert "Missing timestamp" in _filters(exceptions)
     assert "Entered manually" in _filters(milestones)

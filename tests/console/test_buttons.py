@@ -57,7 +57,7 @@ def test_second_factors_of_a_person_are_removed(admin: Client) -> None:
 
     pressed = _press(admin, person.pk, "reset-second-factors")
 
-    assert pressed == (302, ["Second factors are removed and every session has ended."])
+    assert pressed == (302, ["Two-factor authentication is reset, and all sessions are ended."])
     assert not Authenticator.objects.filter(user=person.pk).exists()
 
 

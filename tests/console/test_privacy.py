@@ -142,8 +142,8 @@ def test_privacy_mode_is_marked_and_belongs_to_the_screen(scene: Scene) -> None:
     cookie = scene.client.cookies["carelane_privacy"]
     assert (cookie.value, bool(cookie["httponly"]), cookie["samesite"]) == ("on", True, "Lax")
     assert [page.count("privacy-mark") for page in (plain, on, table, elsewhere, next_person)] == [0, 1, 0, 0, 1]
-    assert plain.count("Show riders by initials</") == 2, "on the board, and in the menu"
-    assert "Show riders by initials" not in on
+    assert plain.count("Privacy mode (initials only)</") == 2, "on the board, and in the menu"
+    assert "Privacy mode (initials only)" not in on
     assert LAST in elsewhere
     assert LAST not in next_person
 

@@ -28,13 +28,13 @@ def test_error_has_the_language_of_whoever_reads_it() -> None:
 def test_parameters_that_are_texts_follow_the_language() -> None:
     error = ScopeMissing("rides:write", "rides:status")
     labels = Message(
-        _("%(others)s or %(last)s"), {"others": [lowered(Mobility.STRETCHER.label), "x"], "last": _("Nobody")}
+        _("%(others)s or %(last)s"), {"others": [lowered(Mobility.STRETCHER.label), "x"], "last": _("None")}
     )
 
     assert str(error) == "This needs the scope rides:write or rides:status."
     with override("es"):
         assert str(error) == "Esto necesita el permiso rides:write o rides:status."
-        assert str(labels) == "camilla, x o Nadie"
+        assert str(labels) == "camilla, x o Ninguno"
 
 
 def test_template_may_have_plural_forms() -> None:
@@ -46,7 +46,7 @@ def test_template_may_have_plural_forms() -> None:
 def test_stored_message_is_read_in_any_language() -> None:
     when = Message(_("in %(days)s days"), {"days": 3})
     message = Message(
-        _("%(credential)s of %(owner)s: last day %(day)s, %(when)s."),
+        _("%(credential)s of %(owner)s: expires %(day)s, %(when)s."),
         {"credential": _("insurance"), "owner": _("a driver"), "day": dt.date(2026, 11, 23), "when": when},
     )
     with override("es"):
@@ -54,10 +54,10 @@ def test_stored_message_is_read_in_any_language() -> None:
 
     read = Message.from_json(stored)
 
-    assert str(read) == str(message) == "insurance of a driver: last day 2026-11-23, in 3 days."
+    assert str(read) == str(message) == "insurance of a driver: expires 2026-11-23, in 3 days."
     assert stored["parameters"]["when"] == {"template": "in %(days)s days", "parameters": {"days": 3}}
     with override("es"):
-        assert str(read) == "seguro de un conductor: último día 2026-11-23, dentro de 3 días."
+        assert str(read) == "seguro de un conductor: vence el 2026-11-23, dentro de 3 días."
 
 
 def test_list_of_texts_survives_storage() -> None:

@@ -13,9 +13,9 @@ from lib.ids import uuid7
 class SharedWith(TextChoices):
     """The people who see a saved view besides its owner."""
 
-    NOBODY = "", _("nobody")
-    ROLE = "role", _("everybody of the owner's role")
-    EVERYBODY = "all", _("everybody who sees the list")
+    NOBODY = "", _("only the owner")
+    ROLE = "role", _("everyone in the owner's role")
+    EVERYBODY = "all", _("everyone who sees the list")
 
 
 class SavedView(models.Model):

@@ -80,7 +80,7 @@ class TimesFields(forms.Form):
         choices=(
             (NONE, gettext_lazy("None")),
             (WILL_CALL, gettext_lazy("Will-call")),
-            (AT_TIME, gettext_lazy("At a time")),
+            (AT_TIME, gettext_lazy("Scheduled")),
         ),
     )
     back_clock = ClockField(

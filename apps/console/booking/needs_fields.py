@@ -175,7 +175,7 @@ NEEDS: Final = (
 )
 FOR_DISPATCHERS: Final = "needs_for_dispatchers"
 COMPANIONS: Final = (
-    Need("escorts", ("escorts",), gettext_lazy("Escorts"), integer(0, MAX_COMPANIONS)),
+    Need("escorts", ("escorts",), gettext_lazy("Number of companions"), integer(0, MAX_COMPANIONS)),
     Need("attendants", ("attendantsProvided",), gettext_lazy("Attendants provided by us"), integer(0, MAX_COMPANIONS)),
     Need("children", ("children",), gettext_lazy("Children"), integer(0, MAX_COMPANIONS)),
     Need("animal_along", ("serviceAnimal",), gettext_lazy("A service animal"), checkbox()),

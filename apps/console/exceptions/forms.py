@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 from apps.console.ride import labels as ride_labels
 from apps.console.ride.ride_forms import Versioned
 from apps.rides import labels
-from apps.rides.labels import ADVICE
 from apps.rides.queries.exception_queue import SIZES, ExceptionFilter
 from apps.rides.rules.exception_types import ExceptionType
 from lib.console_forms import ListFilter, choose
@@ -31,11 +30,11 @@ QUEUE: Final = Listing(
 )
 HISTORY: Final = Listing(
     "exceptions_history",
-    sorts={"-closed": _("Closed"), "-opened": _("Opened")},
+    sorts={"-closed": _("Closed"), "-opened": _("Raised")},
     columns={
         "severity": _("Severity"),
         "ride": _("Ride"),
-        "opened": _("Opened"),
+        "opened": _("Raised"),
         "stood": _("Time open"),
         "code": _("Closed as"),
         "closed": _("Closed"),
@@ -47,7 +46,7 @@ HISTORY: Final = Listing(
 def _types() -> list[tuple[str, Any]]:
     return [
         _ANY,
-        *sorted(((type_.value, ADVICE[type_].title) for type_ in ExceptionType), key=lambda choice: str(choice[1])),
+        *sorted(((type_.value, type_.label) for type_ in ExceptionType), key=lambda choice: str(choice[1])),
     ]
 
 

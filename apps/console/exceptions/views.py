@@ -208,7 +208,7 @@ def exception_row_context(
 def _title_and_step(exception_row: RideException, cause: Cause | None) -> dict[str, Any]:
     """Return the title and the suggested action: of several rides with one cause, about the driver."""
     if cause is None or len(cause.ride_ids) == 1:
-        return {"title": ride_labels.title_of(exception_row.type), "step": ADVICE[exception_row.type].step}
+        return {"title": ride_labels.title_of(exception_row.type), "step": ADVICE[exception_row.type]}
     values = {"driver": cause.driver_name, "minutes": cause.late_minutes, "rides": len(cause.ride_ids)}
     if not _has_driver(exception_row):
         title = _("%(driver)s is out: %(rides)d rides without a driver") % values

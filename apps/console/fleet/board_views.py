@@ -83,7 +83,7 @@ def credentials_file(request: HttpRequest) -> HttpResponse:
     result = board(form.board_query(CREDENTIALS.sort(request.GET.get("sort", ""))), by=by, at=now)
     heads = [_("Driver") if form.kind == "drivers" else _("Vehicle"), _("Provider"), _("Status")]
     for kind in result.types:
-        heads += [labels.credential_label(kind), f"{labels.credential_label(kind)}, {_('last day')}"]
+        heads += [labels.credential_label(kind), f"{labels.credential_label(kind)}, {_('expiration date')}"]
     lines = ([*_head(row, by), *_credential_texts(row.cells), row.broken] for row in result.rows)
     return exported(
         request,

@@ -119,7 +119,7 @@ class FileForm(forms.Form):
     number = forms.CharField(label=_("Number"), required=False, max_length=50)
     issuer = forms.CharField(label=_("Issued by"), required=False, max_length=100)
     issued_on = day_field(_("Issued on"), required=False)
-    expires_on = day_field(_("Expiration date"), required=False, help_text=_("Empty: it does not expire."))
+    expires_on = day_field(_("Expiration date"), required=False, help_text=_("Leave blank if it does not expire."))
     blocking = forms.BooleanField(label=_("Required to drive"), required=False)
 
     def refuse(self, refusal: DomainError) -> None:

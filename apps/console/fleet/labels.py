@@ -44,7 +44,7 @@ ACTIVATIONS: Final[Mapping[str, Badge]] = {
     Activation.PENDING: Badge("info", "○", gettext_lazy("Not active yet")),
     Activation.ACTIVE: Badge("ok", "✓", gettext_lazy("Active")),
     Activation.SUSPENDED: Badge("bad", "⊘", gettext_lazy("Suspended")),
-    Activation.INACTIVE: Badge("quiet", "✕", gettext_lazy("Has left")),
+    Activation.INACTIVE: Badge("quiet", "✕", gettext_lazy("Terminated")),
 }
 VEHICLE_STATUSES: Final[Mapping[str, Badge]] = {
     VehicleStatus.IN_SERVICE: Badge("ok", "✓", gettext_lazy("In service")),
@@ -74,7 +74,7 @@ def state(cell: Cell) -> str:
     if cell.urgency not in _COUNTED:
         return str(URGENCIES[cell.urgency].text)
     if not cell.days:
-        return _("Last day")
+        return _("Expires today")
     return ngettext("%(count)s day left", "%(count)s days left", cell.days) % {"count": cell.days}
 
 

@@ -123,7 +123,7 @@ def step(request: HttpRequest, shift_id: UUID) -> HttpResponse:
     except DomainError as refusal:
         form.refuse(refusal)
         return _page(request, record, error_form=form)
-    messages.success(request, _("The shift has ended.") if action == _END else _("The shift is cancelled."))
+    messages.success(request, _("The shift has ended.") if action == _END else _("The shift is canceled."))
     return redirect(_week_of(record))
 
 

@@ -135,7 +135,7 @@ def _arrival_texts(ride: Ride, facility_day: FacilityDay, now: datetime) -> list
         return [{"text": _("A pickup time is promised once the rider is ready.")}]
     unknown = {
         RideStatus.REQUESTED: _("not confirmed yet"),
-        RideStatus.SCHEDULED: _("no driver yet"),
+        RideStatus.SCHEDULED: _("unassigned"),
         RideStatus.ASSIGNED: _("the driver has not set out"),
         RideStatus.EN_ROUTE: _("no arrival time reported yet"),
     }
@@ -154,7 +154,7 @@ def _estimate(ride: Ride, facility_day: FacilityDay, eta: datetime, now: datetim
     minutes_late = int((eta - promised_at(ride)).total_seconds() // 60)
     is_ahead = eta >= now
     estimate = {"text": _("Expected") if is_ahead else _("Was expected"), "at": eta, "is_ahead": is_ahead}
-    promised = {"text": _("promised by"), "at": promised_at(ride), "minutes_late": max(0, minutes_late)}
+    promised = {"text": _("pickup by"), "at": promised_at(ride), "minutes_late": max(0, minutes_late)}
     return [estimate | {"reported_at": facility_day.eta_reported_at.get(ride.pk)}, promised]
 
 

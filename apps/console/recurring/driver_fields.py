@@ -42,7 +42,7 @@ class DriverFields:
         drivers = Driver.objects.visible_to(by).filter(is_selectable).select_related("default_vehicle")
         names = {str(driver.pk): driver_name(driver, by) for driver in drivers}
         names |= {str(pk): str(OUT_OF_REACH) for pk in current_ids if str(pk) not in names}
-        choices = [("", _("Nobody")), *sorted(names.items(), key=lambda choice: choice[1].lower())]
+        choices = [("", _("None")), *sorted(names.items(), key=lambda choice: choice[1].lower())]
         count = min(max(FEWEST, len(current_ids) + 1), MOST)
         for number in range(count):
             form.fields[_NAME % (name, number)] = forms.ChoiceField(

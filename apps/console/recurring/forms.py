@@ -56,7 +56,7 @@ class MoveForm(DayForm):
     to_date = day_field(_("On"))
     chair_time = time_field(_("Chair time"), required=False, help_text=_("Leave blank to use the time of the series."))
     pickup_time = time_field(_("Pickup"), required=False, help_text=ALONG)
-    return_time = time_field(_("Way back"), required=False, help_text=ALONG)
+    return_time = time_field(_("Return trip"), required=False, help_text=ALONG)
 
     names = {
         "date": "day",

@@ -71,7 +71,7 @@ LEG_STATUSES: Final[Mapping[LegStatus, Badge]] = {
     LegStatus.PLANNED: Badge("quiet", "clock", gettext_lazy("planned")),
     LegStatus.BOOKED: Badge("booked", "check", gettext_lazy("booked")),
     LegStatus.UNDER_WAY: Badge("ok", "route", gettext_lazy("under way")),
-    LegStatus.CANCELLED: Badge("quiet", "x", gettext_lazy("cancelled")),
+    LegStatus.CANCELLED: Badge("quiet", "x", gettext_lazy("canceled")),
     LegStatus.HELD: Badge("warn", "pause", gettext_lazy("held")),
     LegStatus.SKIPPED: Badge("quiet", "chevron-right", gettext_lazy("skipped")),
     LegStatus.CLOSED: Badge("warn", "ban", gettext_lazy("center closed")),
@@ -81,12 +81,12 @@ LEG_STATUSES: Final[Mapping[LegStatus, Badge]] = {
 ENDED_RIDES: Final[Mapping[str, Badge]] = {
     RideStatus.COMPLETED: Badge("ok", "check", gettext_lazy("completed")),
     RideStatus.NO_SHOW: Badge("bad", "user-round", gettext_lazy("no-show")),
-    RideStatus.UNFULFILLED: Badge("bad", "circle-alert", gettext_lazy("not driven")),
+    RideStatus.UNFULFILLED: Badge("bad", "circle-alert", gettext_lazy("missed trip")),
 }
 # Statuses of open rides from the point of view of the clinic.
 OPEN_RIDES: Final[Mapping[str, Badge]] = {
     RideStatus.REQUESTED: Badge("warn", "clock", gettext_lazy("to be confirmed")),
-    RideStatus.SCHEDULED: Badge("booked", "check", gettext_lazy("booked, no driver yet")),
+    RideStatus.SCHEDULED: Badge("booked", "check", gettext_lazy("booked, unassigned")),
     RideStatus.ASSIGNED: Badge("ok", "user-round", gettext_lazy("driver assigned")),
     RideStatus.EN_ROUTE: Badge("ok", "route", gettext_lazy("driver on the way")),
     RideStatus.ARRIVED: Badge("ok", "map-pin", gettext_lazy("driver at the door")),

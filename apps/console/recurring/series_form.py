@@ -128,10 +128,12 @@ class SeriesForm(Versioned):
         help_text=_("Leave blank to calculate it from the drive time. Required for another address."),
     )
     return_mode = forms.ChoiceField(
-        label=_("Way back"), widget=forms.RadioSelect, choices=RETURNS, initial=ReturnMode.WILL_CALL
+        label=_("Return trip"), widget=forms.RadioSelect, choices=RETURNS, initial=ReturnMode.WILL_CALL
     )
     return_time = time_field(
-        _("Way back at"), required=False, help_text=_("For a scheduled return. Leave blank for the end of treatment.")
+        _("Return pickup time"),
+        required=False,
+        help_text=_("For a scheduled return. Leave blank for the end of treatment."),
     )
     return_mobility = forms.ChoiceField(
         label=_("Mobility on the return trip"),
@@ -151,7 +153,7 @@ class SeriesForm(Versioned):
         _("Authorization ends on"), required=False, help_text=_("No rides are booked after this day.")
     )
     horizon_days = forms.IntegerField(
-        label=_("Days booked ahead"), min_value=1, max_value=MOST_HORIZON, initial=HORIZON_DAYS
+        label=_("Book ahead (days)"), min_value=1, max_value=MOST_HORIZON, initial=HORIZON_DAYS
     )
     external_ids = external_ids.ExternalIdsField(label=_("Ids in other systems"), required=False)
     driver_notes = forms.CharField(

@@ -26,7 +26,8 @@ from apps.reporting.queries.freshness import Progress
 from apps.reporting.queries.restatements import Restated
 from apps.reporting.queries.selection import Selection
 from apps.reporting.rules.kpis import Kpi, KpiMethod, Unit
-from apps.rides.labels import ADVICE, Reason
+from apps.rides.labels import Reason
+from apps.rides.rules.exception_types import ExceptionType
 from apps.rides.rules.reasons import Fault
 from lib.listing import spelled
 
@@ -137,7 +138,7 @@ def count_labels(count: Count) -> tuple[str, str]:
     """Return the labels of a count: its status or severity, and its reason, fault or type ("" for a status)."""
     if count.dimension == "exception_type":
         category = ride_labels.SEVERITIES[count.category].text
-        code = ADVICE[count.code].title if count.code in ADVICE else count.code
+        code = ExceptionType(count.code).label if count.code in ExceptionType else count.code
     else:
         category = ride_labels.STATUSES[count.category].text
         labels = Fault if count.dimension == "fault" else Reason

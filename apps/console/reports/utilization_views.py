@@ -93,8 +93,8 @@ def utilization_file(request: HttpRequest) -> HttpResponse:
     workers = queries.by_worker(by=by, selection=selection, of=of)
     names = _names(of, [row.id for row in workers], by)
     heads = [
-        SINGULAR_LABELS[of], _("Rides"), _("Minutes busy"), _("Minutes on board"), _("Minutes on shift"), _("Miles"),
-        _("Utilization"), _("Last day"),
+        SINGULAR_LABELS[of], _("Rides"), _("Minutes in service"), _("Minutes on board"), _("Minutes on shift"),
+        _("Miles"), _("Utilization"), _("Last active day"),
     ]  # fmt: skip
     return exported(
         request,

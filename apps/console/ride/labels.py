@@ -12,9 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.rides import labels
-from apps.rides.labels import ADVICE
 from apps.rides.models import Assignment, Ride
-from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus
+from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
 from lib import clocks, zone_labels
 
@@ -52,7 +51,7 @@ SEVERITIES: Final[Mapping[str, Badge]] = {
 }
 EXCEPTION_STATUSES: Final[Mapping[str, Badge]] = {
     ExceptionStatus.OPEN: Badge("warn", "○", gettext_lazy("Open")),
-    ExceptionStatus.ACKNOWLEDGED: Badge("booked", "◔", gettext_lazy("Acknowledged")),
+    ExceptionStatus.ACKNOWLEDGED: Badge("booked", "◔", gettext_lazy("Claimed")),
     ExceptionStatus.RESOLVED: Badge("ok", "✓", gettext_lazy("Resolved")),
     ExceptionStatus.DISMISSED: Badge("quiet", "✕", gettext_lazy("Dismissed")),
 }
@@ -91,13 +90,13 @@ _EVENTS: Final[Mapping[str, Text]] = {
     "started": gettext_lazy("Rider on board"),
     "completed": gettext_lazy("Completed"),
     "eta_changed": gettext_lazy("New estimate of the arrival"),
-    "cancelled": gettext_lazy("Cancelled"),
+    "cancelled": gettext_lazy("Canceled"),
     "no_show": gettext_lazy("No-show"),
-    "unfulfilled": gettext_lazy("Not driven"),
+    "unfulfilled": gettext_lazy("Missed trip"),
     "corrected": gettext_lazy("Ending corrected"),
-    "exception": gettext_lazy("Exception opened"),
-    "exception_noted": gettext_lazy("Exception opened"),
-    "exception_acknowledged": gettext_lazy("Exception acknowledged"),
+    "exception": gettext_lazy("Exception raised"),
+    "exception_noted": gettext_lazy("Exception raised"),
+    "exception_acknowledged": gettext_lazy("Exception claimed"),
     "exception_resolved": gettext_lazy("Exception closed"),
 }
 
@@ -114,14 +113,14 @@ def code_label(code: str) -> str:
 
 
 def title_of(type_: str) -> Text:
-    return ADVICE[type_].title
+    return ExceptionType(type_).label
 
 
 def actor_name(actor: str, names: Mapping[str, str]) -> str:
     """Return the name of an actor; a general term for other systems and for Carelane itself."""
     if actor.startswith("user:"):
         return names.get(actor, _("a person"))
-    return _("another system") if actor.startswith("token:") else _("Carelane")
+    return _("API") if actor.startswith("token:") else _("Carelane")
 
 
 def status_of(ride: Ride) -> list[Badge]:

@@ -87,7 +87,7 @@ def confirm(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 @require_scope(Scope.RIDES_WRITE, Scope.RIDES_STATUS)
 def cancel(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Cancel a ride, with a reason code."""
-    return _end(request, ride_id, RideAction.CANCEL, RideStatus.CANCELLED, _("The ride is cancelled."))
+    return _end(request, ride_id, RideAction.CANCEL, RideStatus.CANCELLED, _("The ride is canceled."))
 
 
 @require_POST

@@ -173,7 +173,7 @@ class MomentForm(Overridable):
     contacted = forms.ChoiceField(
         label=_("Who was called"),
         required=False,
-        choices=[("", _("Nobody")), *ride_labels.CONTACTED.items()],
+        choices=[("", _("None")), *ride_labels.CONTACTED.items()],
         help_text=_("For a contact attempt."),
     )
     secured = forms.BooleanField(label=_("Wheelchair or stretcher secured"), required=False)

@@ -182,7 +182,7 @@ def exception(exception_row: RideException, names: Mapping[str, str], by: Princi
         "severity": ride_labels.SEVERITIES[exception_row.severity],
         "status": ride_labels.EXCEPTION_STATUSES[exception_row.status],
         "title": ride_labels.title_of(exception_row.type),
-        "step": ADVICE[exception_row.type].step,
+        "step": ADVICE[exception_row.type],
         "answer": answer_of(exception_row),
         "closed_by": ride_labels.actor_name(exception_row.resolved_by, names) if exception_row.resolved_at else "",
         "code": rides_labels.CODES.get(exception_row.resolution_code, ""),

@@ -9,8 +9,8 @@ from datetime import date
 from typing import Any
 
 from django.utils.text import capfirst
-from django.utils.translation import get_language_info, ngettext
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.console.recurring.labels import dated, driver_names
 from apps.console.ride import labels as ride_labels
@@ -138,14 +138,6 @@ def _stairs(stairs: Mapping[str, Any]) -> list[str]:
     if stairs["equipment"] != StairEquipment.NONE:
         texts.append(capfirst(str(StairEquipment(stairs["equipment"]).label)))
     return [*texts, _("A second person helps")] if stairs["secondPerson"] else texts
-
-
-def language_name(tag: str) -> str:
-    """Return the name of a language by its BCP 47 tag; the tag itself if it is not known."""
-    try:
-        return str(get_language_info(tag.partition("-")[0].lower())["name_translated"])
-    except KeyError:
-        return tag
 
 
 def address(rider: Rider, by: Principal) -> list[str]:

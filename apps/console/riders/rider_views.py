@@ -25,6 +25,7 @@ from apps.riders.models import Rider
 from apps.rides.queries import rider_rides
 from apps.rides.rules import timing
 from lib.access import Phi, Principal
+from lib.languages import language_name
 from lib.scopes import Scope
 
 
@@ -49,7 +50,7 @@ def rider(request: HttpRequest, rider_id: UUID) -> HttpResponse:
         "born": born,
         "age": rider_facts.age_on(timezone.localtime(now, zone_of(request)).date(), born) if born else None,
         "full": full,
-        "language": rider_facts.language_name(person.language),
+        "language": language_name(person.language),
         "alerts": rider_facts.alerts(record, policy, by),
         "next": upcoming[0] if upcoming else None,
         "upcoming": upcoming[1:],

@@ -106,7 +106,7 @@ DAY: Final = Entry(
     _("Facility rides"),
     "planner_day",
     "bed",
-    _("Who waits to be released, who is on the way, and what needs you"),
+    _("Patients waiting, rides on the way, and what needs your attention"),
     scopes=frozenset({Scope.RIDES_WRITE}),
     hidden_from_providers=True,
 )
@@ -236,10 +236,10 @@ CONTENTS: Final = (
             _table(
                 _("Transport providers"), "organizations.transportprovider", "car-front", _("Transportation companies")
             ),
-            _table(_("Home bases"), "organizations.homebase", "warehouse", _("Garages")),
+            _table(_("Garages"), "organizations.homebase", "warehouse", _("Garages")),
             _table(_("Payers"), "organizations.payer", "credit-card", _("Payers and signature rules")),
             _table(_("Escalation policies"), "organizations.escalationpolicy", "clock", _("Escalation contacts")),
-            _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancelling and no-shows")),
+            _table(_("Reason codes"), "rides.reasoncode", "ban", _("Your own reasons for cancellations and no-shows")),
             _table(_("HCPCS codes"), "exports.suggestedcode", "file-text", _("HCPCS codes that exports suggest")),
         ),
         icon="building-2",
@@ -303,7 +303,7 @@ PAGE_KEYS: Final = (
         EXCEPTIONS,
         (
             ("j k", _("Down and up")),
-            ("e", _("Acknowledge")),
+            ("e", _("Claim")),
             ("s", _("Snooze")),
             ("o", _("Open the ride")),
         ),

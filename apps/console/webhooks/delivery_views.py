@@ -174,7 +174,7 @@ def cancel(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     except DomainError as refusal:
         messages.error(request, refusal.message)
     else:
-        messages.success(request, _("The delivery is cancelled."))
+        messages.success(request, _("The delivery is canceled."))
     return redirect("webhook_delivery", delivery_id=delivery_id)
 
 

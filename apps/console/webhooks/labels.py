@@ -37,7 +37,7 @@ STATUSES: Final[Mapping[str, Badge]] = {
     Delivery.Status.DELIVERED: Badge("ok", _("Delivered")),
     Delivery.Status.EXHAUSTED: Badge("bad", _("Given up")),
     Delivery.Status.HELD: Badge("warn", _("Held")),
-    Delivery.Status.CANCELLED: Badge("quiet", pgettext_lazy("delivery", "Cancelled")),
+    Delivery.Status.CANCELLED: Badge("quiet", pgettext_lazy("delivery", "Canceled")),
     Delivery.Status.QUARANTINED: Badge("bad", _("Put aside")),
 }
 MEANINGS: Final[Mapping[str, Text]] = {
@@ -62,7 +62,7 @@ TRIGGERS: Final[Mapping[str, Text]] = {
 RECOVERY_STATUSES: Final[Mapping[str, Text]] = {
     Delivery.Status.EXHAUSTED: _("Given up"),
     Delivery.Status.HELD: _("Held while nothing was sent"),
-    Delivery.Status.CANCELLED: _("Cancelled by people"),
+    Delivery.Status.CANCELLED: _("Canceled by a person"),
     Delivery.Status.QUARANTINED: _("Put aside"),
     Delivery.Status.DELIVERED: _("Delivered already: the receiver gets them twice"),
     "never_sent": _("Never sent: they are older than the endpoint, or it heard of less then"),

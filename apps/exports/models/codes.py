@@ -34,8 +34,8 @@ class SuggestedCode(models.Model):
     code = models.CharField(_("HCPCS code"), max_length=5, blank=True)
 
     class Meta:
-        verbose_name = _("suggested code")
-        verbose_name_plural = _("suggested codes")
+        verbose_name = _("HCPCS code")
+        verbose_name_plural = _("HCPCS codes")
         constraints = [
             models.CheckConstraint(name="suggested_code_item_known", condition=Q(item__in=CodedItem.values)),
             models.CheckConstraint(

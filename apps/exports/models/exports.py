@@ -48,7 +48,7 @@ class Export(models.Model):
         RUNNING = "running", _("Running")
         READY = "ready", pgettext_lazy("export state", "Ready")
         FAILED = "failed", pgettext_lazy("export state", "Failed")
-        CANCELLED = "cancelled", pgettext_lazy("export state", "Cancelled")
+        CANCELLED = "cancelled", pgettext_lazy("export state", "Canceled")
         EXPIRED = "expired", pgettext_lazy("export state", "Expired")
         STREAMED = "streamed", _("sent at once")
 

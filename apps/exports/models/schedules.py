@@ -49,7 +49,7 @@ class RunOutcome(TextChoices):
     DESTINATION_GONE = "destination_gone", _("its destination was removed or does not accept rider data")
     TOO_MANY_EXPORTS = "too_many_exports", _("its owner reached the limit of exports per hour")
     EXPORT_FAILED = "export_failed", _("the file could not be made")
-    EXPORT_CANCELLED = "export_cancelled", _("the export was cancelled")
+    EXPORT_CANCELLED = "export_cancelled", _("the export was canceled")
     MAIL_FAILED = "mail_failed", _("the mail server rejected it")
     DATABASE_UNAVAILABLE = "database_unavailable", _("the database did not respond")
     STORAGE_UNAVAILABLE = "storage_unavailable", _("the file could not be read")
@@ -135,7 +135,7 @@ class ReportSchedule(models.Model):
     next_at = models.DateTimeField(_("next at"))
 
     # Delivery.
-    way = models.CharField(_("way"), max_length=11, choices=DeliveryMethod)
+    way = models.CharField(_("delivery method"), max_length=11, choices=DeliveryMethod)
     recipients = models.ManyToManyField(User, related_name="+", verbose_name=_("recipients"))
     destination = models.ForeignKey(
         ExportDestination, models.PROTECT, null=True, related_name="+", verbose_name=_("destination")

@@ -82,7 +82,7 @@ class Vehicle(models.Model):
     bariatric = models.BooleanField(_("bariatric"), default=False)
     stair_chair = models.BooleanField(_("stair chair"), default=False)
     odometer_miles = models.PositiveIntegerField(_("odometer miles"), null=True, blank=True)
-    home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True, verbose_name=_("home base"))
+    home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True, verbose_name=_("garage"))
     version = models.PositiveIntegerField(_("version"), default=1)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
@@ -172,7 +172,7 @@ class Driver(models.Model):
     activation_changed_at = models.DateTimeField(_("activation changed at"), null=True, blank=True)
     activation_changed_by = models.CharField(_("activation changed by"), max_length=60, blank=True)
     on_break = models.BooleanField(_("on break"), default=False)
-    home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True, verbose_name=_("home base"))
+    home_base = models.ForeignKey(HomeBase, models.PROTECT, null=True, blank=True, verbose_name=_("garage"))
     languages = ArrayField(models.CharField(max_length=35), default=list, blank=True, verbose_name=_("languages"))
     gender = models.CharField(_("gender"), max_length=6, blank=True, choices=[("female", "female"), ("male", "male")])
     license_number_encrypted = models.BinaryField(_("license number encrypted"), null=True, blank=True)
@@ -319,7 +319,7 @@ class Shift(models.Model):
 
     class Status(TextChoices):
         PLANNED = "planned", _("Planned")
-        CANCELLED = "cancelled", _("Cancelled")
+        CANCELLED = "cancelled", _("Canceled")
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid7, editable=False)
     provider = models.ForeignKey(TransportProvider, models.PROTECT, related_name="+", verbose_name=_("provider"))

@@ -31,8 +31,8 @@ _NAMED: Final = 5  # credentials that the text of an alert lists
 _PAGES: Final = "/console/fleet"
 _DRIVERS: Final = "driver.credential_expiring"
 _VEHICLES: Final = "vehicle.credential_expiring"
-_LAST_DAY: Final = _("Its last day is %(day)s.")
-_LINE: Final = _("%(credential)s of %(owner)s: last day %(day)s, %(when)s.")
+_LAST_DAY: Final = _("It expires on %(day)s.")
+_LINE: Final = _("%(credential)s of %(owner)s: expires %(day)s, %(when)s.")
 
 
 class ExpiringCredential(NamedTuple):
@@ -140,7 +140,7 @@ def _title(due: Sequence[ExpiringCredential]) -> Message:
 def _text(due: Sequence[ExpiringCredential]) -> list[Message]:
     if len(due) == 1:
         credential = due[0].credential
-        template = _("Its last day is %(day)s. No rides are assigned without it.") if credential.blocking else _LAST_DAY
+        template = _("It expires on %(day)s. No rides are assigned without it.") if credential.blocking else _LAST_DAY
         return [Message(template, {"day": credential.expires_on})]
     more = [Message(_("And %(count)s more."), {"count": len(due) - _NAMED})] if len(due) > _NAMED else []
     return [*(Message(_LINE, _parameters(expiring)) for expiring in due[:_NAMED]), *more]

@@ -31,4 +31,4 @@ def check_home_base(home_base_id: UUID | None, provider_id: UUID) -> None:
     if home_base_id is None:
         return
     if not HomeBase.objects.filter(pk=home_base_id, provider_id=provider_id).exists():
-        raise InvalidInput("homeBaseId", _("The provider has no such home base."))
+        raise InvalidInput("homeBaseId", _("The provider has no such garage."))

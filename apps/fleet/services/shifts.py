@@ -39,13 +39,13 @@ class ShiftTaken(DomainError):
 class ShiftCancelled(DomainError):
     """A cancelled shift cannot be changed; plan a new one instead."""
 
-    template = _("The shift is cancelled.")
+    template = _("The shift is canceled.")
 
 
 class ShiftBegun(DomainError):
     """A shift that has begun is ended, not cancelled, because its worked time stays on record."""
 
-    template = _("The shift has begun: end it instead of cancelling it.")
+    template = _("The shift has started. End it instead of canceling it.")
 
 
 class ShiftChangedHands(DomainError):

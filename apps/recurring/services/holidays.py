@@ -59,8 +59,8 @@ def raise_alerts(*, at: datetime) -> None:
                 ),
                 text=[
                     _(
-                        "Patients ride there on that day of the week. Enter where its treatments move to; or, if "
-                        "nothing changes, acknowledge this alert."
+                        "Patients ride there on that day of the week. Enter the day that its treatments "
+                        "move to; if nothing changes, claim and close this alert."
                     )
                 ],
                 path=f"/console/recurring/facilities/{facility.pk}/",

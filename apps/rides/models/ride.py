@@ -55,12 +55,12 @@ class SchedulingAnchor(TextChoices):
 
 
 class ReadySource(TextChoices):
-    RIDER_SMS = "rider_sms", _("Rider Sms")
-    RIDER_APP = "rider_app", _("Rider App")
-    FACILITY_PORTAL = "facility_portal", _("Facility Portal")
+    RIDER_SMS = "rider_sms", _("Rider (text message)")
+    RIDER_APP = "rider_app", _("Rider app")
+    FACILITY_PORTAL = "facility_portal", _("Facility")
     PHONE = "phone", _("Phone")
-    API = "api", _("Api")
-    HL7_ADT = "hl7_adt", _("Hl7 Adt")
+    API = "api", _("API")
+    HL7_ADT = "hl7_adt", _("Hospital system (HL7)")
     DRIVER = "driver", _("Driver")
 
 
@@ -73,7 +73,7 @@ class OccurrenceState(TextChoices):
 
 
 class MilesSource(TextChoices):
-    GPS = "gps", _("Gps")
+    GPS = "gps", _("GPS")
     ODOMETER = "odometer", _("Odometer")
     ROUTED = "routed", _("Routed")
 

@@ -14,7 +14,7 @@ class WatchedFacility(models.Model):
 
     class Meta:
         verbose_name = _("watched facility")
-        verbose_name_plural = _("watched facilitys")
+        verbose_name_plural = _("watched facilities")
 
     def __str__(self) -> str:
         return f"watched facility {self.pk}"

@@ -18,6 +18,7 @@ from apps.rides.rules.facts import (
     Span,
     VehicleFacts,
 )
+from lib.languages import language_name_lazy
 from lib.messages import Message, Template, all_of
 from lib.messages import gettext_lazy as _
 from lib.travel.times import drive_between
@@ -246,7 +247,7 @@ def _off_duty(pair: Pairing) -> Findings:
         if any(leave.overlaps(mine) for leave in person.leave):
             yield Message(_("%(person)s is on leave at that time."), {"person": role}), person.id
         elif person.shifts and not any(shift.span.covers(mine) for shift in person.shifts):
-            text = Message(_("The ride is not inside a shift of the %(person)s."), {"person": _role_word(pair, person)})
+            text = Message(_("Outside the %(person)s's shift"), {"person": _role_word(pair, person)})
             yield text, person.id
         elif any(shift.pause is not None and shift.pause.overlaps(mine) for shift in person.shifts):
             yield Message(_("%(person)s has a planned break at that time."), {"person": role}), person.id
@@ -267,7 +268,8 @@ def _preferences(pair: Pairing) -> Findings:
     if needs.driver_gender and driver.gender != needs.driver_gender:
         yield _GENDERS[needs.driver_gender], driver.id
     if needs.language and needs.language not in driver.languages:
-        yield _("The driver does not speak the rider's language."), driver.id
+        text = Message(_("Language mismatch (rider: %(language)s)"), {"language": language_name_lazy(needs.language)})
+        yield text, driver.id
 
 
 def _on_board_too_long(pair: Pairing) -> Findings:

@@ -154,7 +154,7 @@ def _discharge_checklist(facts: Facts) -> Template | None:
 
 def _securement_confirmed(facts: Facts) -> Template | None:
     if facts.mobility in SECURED and not facts.securement_confirmed:
-        return _("Ask the driver, and confirm that the rider's chair or stretcher is secured.")
+        return _("Ask the driver, and confirm that the wheelchair or stretcher is secured.")
     return None
 
 

@@ -22,7 +22,7 @@ class RideStatus(TextChoices):
     ARRIVED = "arrived", _("Arrived")
     IN_PROGRESS = "in_progress", _("in progress")
     COMPLETED = "completed", _("Completed")
-    CANCELLED = "cancelled", _("Cancelled")
+    CANCELLED = "cancelled", _("Canceled")
     NO_SHOW = "no_show", _("no-show")
     UNFULFILLED = "unfulfilled", _("Unfulfilled")
 

@@ -58,7 +58,7 @@ class AlreadyClaimed(DomainError):
     """Another user has acknowledged it."""
 
     code = Code.INVALID_TRANSITION
-    template = _("Another user has acknowledged this exception.")
+    template = _("Someone else has claimed this exception.")
 
 
 def open_exception(

@@ -44,11 +44,11 @@ class Delivery(models.Model):
 
     class Status(TextChoices):
         PENDING = "pending", _("Pending")
-        IN_FLIGHT = "in_flight", _("In Flight")
+        IN_FLIGHT = "in_flight", _("Being sent")
         DELIVERED = "delivered", _("Delivered")
         EXHAUSTED = "exhausted", _("Exhausted")  # all attempts failed, or it grew too old
         HELD = "held", _("Held")  # collected while the endpoint was paused or disabled
-        CANCELLED = "cancelled", pgettext_lazy("delivery status", "Cancelled")  # by people
+        CANCELLED = "cancelled", pgettext_lazy("delivery status", "Canceled")  # by people
         QUARANTINED = "quarantined", _("Quarantined")  # workers died over it
 
     class Priority(models.IntegerChoices):

@@ -22,7 +22,7 @@ class Job(models.Model):
     class State(TextChoices):
         RUNNING = "running", _("Running")
         DONE = "done", _("Done")
-        CANCELLED = "cancelled", _("Cancelled")
+        CANCELLED = "cancelled", _("Canceled")
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="jobs")

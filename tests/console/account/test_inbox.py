@@ -86,7 +86,7 @@ def test_acknowledged_alert_moves_to_the_earlier_ones() -> None:
 
     page = text_of(answer)
     assert "The alert is acknowledged. Inbox" in page
-    assert "Nothing needs you." in page
+    assert "Nothing needs your attention." in page
     assert f"An endpoint fails Acknowledged by {person.name} 2026-11-20 09:00" in page
     assert "It is over Resolved automatically 2026-11-20 09:00" in page
     assert "By somebody who is gone Acknowledged 2026-11-20 09:00" in page

@@ -193,7 +193,7 @@ def test_a_soft_rule_gives_way_to_a_reason(desk: Client, ride: Ride) -> None:
 
     said = text_of(refused)
     assert refused.status_code == 422
-    assert "The ride is not inside a shift of the driver." in said
+    assert "Outside the driver's shift" in said
     assert "Override reason" in said
     event(desk.post(at(ride, "assign/"), asked | {"override_reason": "Family asked for her"}, headers=HTMX))
     row = Assignment.objects.get()

@@ -48,7 +48,7 @@ def _asking(**details: Any) -> Ride:
 def test_answer_is_recorded_and_read_at_the_desk(said: str, words: str) -> None:
     ride = _asking(told=["dispatcher", "planner"])
     planner = planner_of(ride.facility)
-    assert "No driver yet: what should happen?" in text_of(planner.get(page_of(ride)))
+    assert "Unassigned: what should happen?" in text_of(planner.get(page_of(ride)))
 
     done = planner.post(page_of(ride, "answer/"), {"version": ride.version, "answer": said}, follow=True)
 
@@ -91,7 +91,7 @@ def test_answer_without_question_or_right_changes_nothing() -> None:
 
     assert (refused.status_code, stale.status_code, denied.status_code) == (422, 409, 403)
     assert "No decision about this ride is pending." in text_of(refused)
-    assert "No driver yet: what should happen?" not in text_of(refused)
+    assert "Unassigned: what should happen?" not in text_of(refused)
     assert [one | {"audit": 0} for one in (traces(quiet), traces(asking))] == [one | {"audit": 0} for one in before]
 
 

@@ -158,7 +158,7 @@ def test_rider_names_follow_role_and_views_are_audited() -> None:
         ("exceptions.read", [rider.pk]),
     ]
     assert "<button" not in text_of(auditor.get(f"{BASE}{found.pk}/"))
-    assert "Acknowledge" not in text_of(auditor.get(BASE))
+    assert "Claim" not in text_of(auditor.get(BASE))
 
 
 def test_exception_of_a_standing_order_leads_to_the_order() -> None:

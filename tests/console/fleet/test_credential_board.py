@@ -91,7 +91,7 @@ def test_cells_say_how_credentials_stand(admin: Client) -> None:
     ]  # fmt: skip
     said = text_of(page)
     assert "✕ Expired 2026-11-19 ⊘ Rejected 2028-01-01 ○ Missing ▲ 7 days left 2026-11-27 ◆ 8 days left" in said
-    assert "◷ 60 days left 2027-01-19 ▲ Last day 2026-11-20 ✓ Valid" in said
+    assert "◷ 60 days left 2027-01-19 ▲ Expires today 2026-11-20 ✓ Valid" in said
 
 
 def test_c2_soonest_comes_first_or_the_names_do(admin: Client) -> None:
@@ -307,7 +307,7 @@ def test_c4_file_has_the_rows_of_the_filter_in_its_order(admin: Client, query: s
 
     rows = _rows(answer)
     assert [row[0].partition(",")[0] for row in rows[1:]] == _names(page)
-    assert [head for head in rows[0][3:-2] if "last day" not in head] == [one for _kind, one in page.context["types"]]
+    assert [head for head in rows[0][3:-2] if "expiration date" not in head] == [one for _kind, one in page.context["types"]]
     kind = page.context["kind"]
     assert answer["Content-Disposition"] == f'attachment; filename="credentials-{kind}-2026-11-20-0900-CT.csv"'
 

@@ -351,8 +351,8 @@ def test_a_shift_to_come_is_cancelled_after_its_rides_were_shown(desk: Client) -
     assert "Cancel anyway" in text_of(asked)
     assert before[2] == "planned"
     assert _span(shift)[2] == "cancelled"
-    assert told(done) == ["The shift is cancelled."]
-    assert told(again) == ["The shift is cancelled."]
+    assert told(done) == ["The shift is canceled."]
+    assert told(again) == ["The shift is canceled."]
     page = text_of(desk.get(_of(shift)))
     assert "This shift is canceled." in page
     assert "Save the shift" not in page

@@ -329,7 +329,7 @@ def test_planner_completes_the_checklist_after_a_driver_is_assigned(ward: Facili
 def test_answers_of_the_ladder_are_given_from_the_day(ward: Facility) -> None:
     ride = _asking(ward)
     planner = planner_of(ward)
-    assert "No driver yet: what should happen?" in text_of(planner.get(BASE))
+    assert "Unassigned: what should happen?" in text_of(planner.get(BASE))
     before = _without_audit(ride)
 
     unsaid = _send(planner, ride, "answer", answer="change_mode")
@@ -366,8 +366,8 @@ def test_estimate_is_told_with_its_age_and_never_invented(ward: Facility) -> Non
         passed = text_of(planner_of(ward).get(BASE))
 
     assert f"Marek, {driver.license_plate} Pickup by 09:50 no arrival time reported yet" in unknown
-    assert "Expected 10:01 (in 57 min) reported 4 min ago promised by 09:50 predicted 11 min late" in expected
-    assert "Was expected 10:01 reported 1 h ago promised by 09:50" in passed
+    assert "Expected 10:01 (in 57 min) reported 4 min ago pickup by 09:50 predicted 11 min late" in expected
+    assert "Was expected 10:01 reported 1 h ago pickup by 09:50" in passed
     assert "15 min late" in passed
 
 
@@ -400,7 +400,7 @@ def test_ride_without_a_driver_says_so(ward: Facility) -> None:
 
     seen = text_of(planner_of(ward).get(BASE))
 
-    assert "Pickup by 10:00 no driver yet" in seen
+    assert "Pickup by 10:00 unassigned" in seen
     assert "Pickup by 14:15 not confirmed yet" in seen
     assert "A pickup time is promised once the rider is ready." in seen
     assert "4 West, room 417" in seen

@@ -154,7 +154,7 @@ def test_folded_parts_say_what_is_set_and_stay_folded(centre: Facility, rider: R
         "Drop-off": (False, "As it is: Lakeview Dialysis, 200 W Monroe St, Chicago"),
         "Return destination": (False, "Same as pickup"),
         "Needs on these rides": (False, "as the rider's profile has them"),
-        "Companions": (False, "nobody"),
+        "Companions": (False, "none"),
         "Preferred drivers": (False, "none"),
     }
     assert _folds(desk.get(page_of(full, "change/"))) == {
@@ -162,7 +162,7 @@ def test_folded_parts_say_what_is_set_and_stay_folded(centre: Facility, rider: R
         "Drop-off": (False, "As it is: Annex, 7 Oak St, Chicago"),
         "Return destination": (False, "As it is: 9 Elm St, Chicago, with a door code"),
         "Needs on these rides": (False, "Mobility, Oxygen, Getting in, minutes: 12"),
-        "Companions": (False, "Escorts: 2, A service animal"),
+        "Companions": (False, "Number of companions: 2, A service animal"),
         "Preferred drivers": (False, "Zelinski, Marek"),
     }
 
@@ -370,8 +370,8 @@ def test_drivers_are_listed_by_name_first_name_for_planners(
         [str(name) for _pk, name in _form_of(client, order).fields["driver_0"].choices] for client in (desk, planner)
     )
 
-    assert desk_sees == ["Nobody", "Abbot, Ann", "Zelinski, Marek"]
-    assert planner_sees == ["Nobody", f"Ann …{str(without.pk)[-4:]}", "Marek, CNR 17"]
+    assert desk_sees == ["None", "Abbot, Ann", "Zelinski, Marek"]
+    assert planner_sees == ["None", f"Ann …{str(without.pk)[-4:]}", "Marek, CNR 17"]
     assert with_van.pk != without.pk
 
 

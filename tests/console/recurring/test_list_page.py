@@ -51,7 +51,7 @@ def test_orders_stand_by_days_then_chair_time_then_name(centre: Facility) -> Non
 
     assert "5 standing orders. Times are local to the facility (Central Time)." in page
     assert (
-        "Monday, Wednesday, Friday 3 Rider Days Next pickup Status Way back Chair 06:00 , 2 riders Abel, Orla" in page
+        "Monday, Wednesday, Friday 3 Rider Days Next pickup Status Return trip Chair 06:00 , 2 riders Abel, Orla" in page
     )
     order = [page.index(word) for word in ("Abel", "Zoll", "Chair 10:30", "Early", "Thursday, Orla", "Seldom, Orla")]
     assert order == sorted(order)

@@ -266,7 +266,7 @@ def test_facts_show_terms_of_today_and_later_ones(centre: Facility) -> None:
     page = text_of(_open(order))
 
     assert "Chair time 10:30 CT Pickup 09:40" in page
-    assert "Way back Scheduled 15:30 From Home, 1418 N Canary Ave, Chicago" in page
+    assert "Return trip Scheduled 15:30 From Home, 1418 N Canary Ave, Chicago" in page
     assert "From Mon 7 Dec 2026 on Days Mon Wed Fri Chair time 06:00 CT" in page
     assert "First day Mon 23 Nov 2026 Last day Sun 21 Feb 2027 Payer State Medicaid" in page
     assert "Authorization ends Fri 22 Jan 2027 Vehicle Wheelchair van Booked ahead 28 days" in page

@@ -67,7 +67,7 @@ def test_day_is_entered_and_shown_as_a_difference(centre: Facility, desk: Client
     assert response.redirect_chain == [(_of(shift), 302)]
     assert told(response) == ["The change is saved as a draft. Review its effects, then apply it."]
     page = text_of(response)
-    assert "Mon 23 Nov moves to Tue 24 Nov, chair time 06:00 Draft Apply Discard" in page
+    assert "Mon 23 Nov moves to Tue 24 Nov, chair time 06:00 Draft Apply Delete draft" in page
     assert "It would move 1 rider" in page
     assert "Canary, Orla Mon 23 Nov 10:30 pickup 09:55 Tue 24 Nov 06:00 pickup 05:25 2" in page
     assert AuditEntry.objects.filter(action="calendar_shifts.preview").latest("pk").rider_ids == [rider.pk]

@@ -32,7 +32,7 @@ def test_file_says_what_the_api_says(month: legs.Cast) -> None:
         for one in api["figures"]
     ]
     assert [row[:2] for row in reasons] == [
-        ["Cancelled: Rider hospitalized", "1"],
+        ["Canceled: Rider hospitalized", "1"],
         ["No-show: Rider unreachable", "1"],
     ]
     now = api["now"]

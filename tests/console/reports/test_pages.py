@@ -388,7 +388,7 @@ def test_reason_that_is_gone_is_said_by_its_code(supervisor: Client, month: legs
     response = supervisor.get(f"{PAGE}noShowRate/?{NOVEMBER}&basis=live")
 
     (row,) = [row for row in response.context["breakdowns"][0]["rows"] if row[1] == "Gone_since"]
-    assert row[::2] == ("Cancelled", "1")
+    assert row[::2] == ("Canceled", "1")
     assert len(supervisor.get(row[3]).context["rows"]) == 1
     # The 2nd was closed before: the page reports the change.
     assert "1 closed day of a facility has changed since" in text_of(response)

@@ -233,7 +233,7 @@ def test_moments_say_distance_and_who_was_called() -> None:
 
     assert "driver's app" in seen
     assert "40 m from the stop" in seen
-    assert "another system, text message" in seen
+    assert "API, text message" in seen
     assert "called: the rider" in seen
 
 

@@ -352,7 +352,7 @@ def test_delivery_is_cancelled() -> None:
 
     delivery.refresh_from_db()
     assert delivery.status == "cancelled"
-    assert "The delivery is cancelled." in text_of(answer)
+    assert "The delivery is canceled." in text_of(answer)
 
 
 def test_selected_deliveries_are_resent_and_others_are_named() -> None:

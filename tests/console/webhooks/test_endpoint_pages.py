@@ -235,7 +235,7 @@ def test_recent_deliveries_stand_on_the_page() -> None:
 
     page = text_of(visitor().get(_page(endpoint)))
 
-    assert "ride.started 2026-11-20 09:00 , just now Cancelled" in page
+    assert "ride.started 2026-11-20 09:00 , just now Canceled" in page
 
 
 def test_spark_is_drawn_in_the_proportions_of_the_hours() -> None:

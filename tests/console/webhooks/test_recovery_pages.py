@@ -71,7 +71,7 @@ def test_what_was_counted_is_sent_and_watched() -> None:
     assert "data-poll" in watched.content.decode()
 
 
-@pytest.mark.parametrize(("state", "says"), [("done", "All are on their way"), ("cancelled", "Cancelled")])
+@pytest.mark.parametrize(("state", "says"), [("done", "All are on their way"), ("cancelled", "Canceled")])
 def test_recovery_that_is_over_is_looked_at_no_more(state: str, says: str) -> None:
     endpoint = made.endpoint()
     known: dict[str, Any] = {"params": {}, "total": 3, "created_by": "system", "created_at": NOW, "updated_at": NOW}
