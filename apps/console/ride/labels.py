@@ -35,7 +35,7 @@ STATUSES: Final[Mapping[str, Badge]] = {
     RideStatus.ASSIGNED: Badge("booked", "◔", labels.STATUSES[RideStatus.ASSIGNED]),
     RideStatus.EN_ROUTE: Badge("ok", "➜", labels.STATUSES[RideStatus.EN_ROUTE]),
     RideStatus.ARRIVED: Badge("ok", "◉", labels.STATUSES[RideStatus.ARRIVED]),
-    RideStatus.IN_PROGRESS: Badge("booked", "●", labels.STATUSES[RideStatus.IN_PROGRESS]),
+    RideStatus.IN_PROGRESS: Badge("on-board", "●", labels.STATUSES[RideStatus.IN_PROGRESS]),
     RideStatus.COMPLETED: Badge("quiet", "✓", labels.STATUSES[RideStatus.COMPLETED]),
     RideStatus.CANCELLED: Badge("quiet", "✕", labels.STATUSES[RideStatus.CANCELLED]),
     RideStatus.NO_SHOW: Badge("bad", "✕", labels.STATUSES[RideStatus.NO_SHOW]),
