@@ -10,6 +10,7 @@ from apps.console.board.handover_views import handover
 from apps.console.recurring.link_views import calendar_file
 from apps.console.shell.home import home, start
 from apps.console.shell.search import search
+from apps.console.shell.styles import styles
 from config.api import GUARD
 from config.error_pages import server_error
 from config.metrics import MetricsViewSet
@@ -22,6 +23,7 @@ urlpatterns = [
     path("console/developers/tokens/", include("apps.console.tokens.urls")),
     path("console/home/", home, name="home"),
     path("console/find/", search, name="search"),
+    path("console/styles/", styles, name="styles"),
     path("console/lists/", include("apps.console.shell.saved_lists")),
     path("console/handover/", handover, name="handover"),
     path("console/board/", include("apps.console.board.urls")),

@@ -104,6 +104,7 @@ def test_a1_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
     inspector = inspector_of(factories.UserFactory.create(role=UserRole.ADMIN))
 
     found = inspector.inspect("/console/home/", name="home-admin")
+    found += inspector.inspect("/console/styles/", name="styles")
     found += inspector.inspect("/admin/", name="admin-index-admin")
     found += inspector.inspect("/admin/organizations/facility/", name="facilities")
     found += inspector.inspect("/admin/organizations/facility/?kind__exact=clinic", name="facilities-none")
