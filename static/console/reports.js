@@ -99,7 +99,11 @@ if (container && data) {
     container.style.blockSize = `${chart.labels.length * ROW + 48}px`;
   }
   const instance = init(container, null, { renderer: "svg" });
-  const draw = () => instance.setOption(options(chart, container.clientWidth > 560), true);
+  const draw = () => {
+    instance.setOption(options(chart, container.clientWidth > 560), true);
+    const { clientWidth, clientHeight } = container;
+    container.querySelector("svg")?.setAttribute("viewBox", `0 0 ${clientWidth} ${clientHeight}`); // paper is narrower
+  };
   draw();
   new ResizeObserver(() => {
     instance.resize();
