@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from django.utils import translation
 
-from apps.console.kit.svg_charts import LINE_STYLES, Chart, Series, draw, line_key, ticks
+from apps.console.kit.svg_charts import LINE_STYLES, Chart, Series, draw, line_key, spark_line, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -139,3 +139,24 @@ def test_lines_differ_in_color_dashes_and_marks() -> None:
     assert ["stroke-dasharray" in key for key in keys] == [False, True, True, True, True, True]
     for attribute in ("ink", "mark", "dashes"):
         assert len({getattr(style, attribute) for style in LINE_STYLES}) == len(LINE_STYLES)
+
+
+@pytest.mark.parametrize(
+    ("values", "points"),
+    [
+        ([1, None, 3, 2], "4.0,28.0 24.0,4.0 34.0,16.0"),
+        ([2, 2], "4.0,16.0 14.0,16.0"),
+        ([1, None], None),
+        ([], None),
+    ],
+)
+def test_sparkline_goes_from_the_lowest_to_the_highest(values: list[float | None], points: str | None) -> None:
+    drawn = spark_line(values, label="By day")
+
+    if points is None:
+        assert drawn == ""
+    else:
+        svg = ElementTree.fromstring(drawn)  # noqa: S314  # we drew it ourselves
+        line, last = svg
+        assert (svg.get("aria-label"), line.get("points")) == ("By day", points)
+        assert last.get("d") == f"M{points.split()[-1].replace(',', ' ')}h0"

@@ -1,8 +1,8 @@
 """Charts that the server draws as SVG: for PDF, where no script runs, and for tiny charts on pages.
 
-Pages draw trends with ECharts (static/console/reports.js), from the same `Chart`.  There is one exception: the
-sparklines of webhook endpoints, 24 bars of 32 pixels beside each of many endpoints, for which loading 180 kB of script
-would be out of proportion.  SVG here has neither style elements nor style attributes, which the content policy refuses.
+Pages draw trends with ECharts (static/console/reports.js), from the same `Chart`.  The exceptions are sparklines, at
+each of many webhook endpoints and in each tile of the reports, for which loading 180 kB of script would be out of
+proportion.  SVG here has neither style elements nor style attributes, which the content policy refuses.
 
 Lines differ in color, in dashes and in the marks of their points, so that nothing depends on color alone.  Numbers in
 SVG are written with a decimal point whatever the language of the reader; numbers in texts follow the language.
@@ -34,6 +34,8 @@ _MAX_LABELS: Final = 10  # below the axis
 _MAX_LETTERS: Final = 34  # of the label of a bar
 _MAX_MARKS: Final = 60  # a line with more points marks only those between two gaps
 _SPARK_HEIGHT, _SPARK_WIDTH, _SPARK_STEP = 32, 8, 10
+_SPARK_EDGE: Final = 4
+_FEWEST_POINTS: Final = 2
 _GRAY, _LIGHT_GRAY, _BLUE = "#444444", "#c8ced4", "#0b5fae"
 
 Point = tuple[float, float]
@@ -149,6 +151,33 @@ def sparkline(columns: Sequence[tuple[int, int]], *, label: str) -> SafeString:
         _SPARK_HEIGHT,
         label,
         drawn,
+    )
+
+
+def spark_line(values: Sequence[float | None], *, label: str) -> SafeString:
+    """Draw a small line from the lowest to the highest value, with a point at the last; gaps are left out.
+
+    Empty for fewer than two values.  It shows a direction: `label` names the values, for screen readers too.
+    """
+    known = [(index, value) for index, value in enumerate(values) if value is not None]
+    if len(known) < _FEWEST_POINTS:
+        return SafeString()
+    low, high = min(value for _, value in known), max(value for _, value in known)
+    room, span = _SPARK_HEIGHT - 2 * _SPARK_EDGE, high - low
+
+    def position(index: int, value: float) -> Point:
+        down = (high - value) / span if span else 0.5
+        return _SPARK_EDGE + index * _SPARK_STEP, _SPARK_EDGE + room * down
+
+    points = [position(index, value) for index, value in known]
+    return format_html(
+        '<svg class="spark-line" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-label="{}">'
+        '<polyline points="{}"/><path d="M{} {}h0"/></svg>',
+        2 * _SPARK_EDGE + (len(values) - 1) * _SPARK_STEP,
+        _SPARK_HEIGHT,
+        label,
+        " ".join(f"{_n(x)},{_n(y)}" for x, y in points),
+        *(_n(length) for length in points[-1]),
     )
 
 

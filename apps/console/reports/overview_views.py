@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
@@ -17,13 +18,15 @@ from apps.accounts.sessions import principal_of
 from apps.console.kit.list_export import exported
 from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import require_scope
+from apps.console.kit.svg_charts import spark_line
 from apps.console.reports import labels, report_pdf
 from apps.console.reports.forms import ReportFilter, filters
+from apps.console.reports.trend_buckets import BUCKET_LABELS
 from apps.reporting import kpi_labels
 from apps.reporting.kpi_labels import MAIN_KPIS
-from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, facility_kpis
+from apps.reporting.queries.reports import FacilityReport, FacilityRow, Figures, facility_kpis, trend_points
 from apps.reporting.queries.selection import Selection
-from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY
+from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY, Kpi
 from lib.access import Principal
 from lib.listing import DOWN, Listing, spelled
 from lib.scopes import Scope
@@ -34,6 +37,9 @@ LIST: Final = Listing(
     sorts={NAME: gettext_lazy("Facility"), **{f"{DOWN}{key}": title for key, title in MAIN_KPIS.items()}},
     sizes=(),
 )
+
+
+_SPARK_DAYS: Final = {"day": 42, "week": 200}  # the longest period of a sparkline with these buckets
 
 
 @require_safe
@@ -54,6 +60,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     if report_pdf.is_requested(request):
         keys = [*MAIN_KPIS, *(kpi.key for kpi in ALL_KPIS if kpi.key not in MAIN_KPIS)]
         return report_pdf.report(request, "overview", context, name="reports", at=at, details={"figures": keys})
+    sparklines = _sparklines(by, selection)
+    context["tiles"] = [{**tile, "spark": sparklines[tile["figure"].kpi.key]} for tile in context["tiles"]]
     return render(request, "reports/overview.html", {**context, "pdf": report_pdf.address(list_state.query)})
 
 
@@ -135,6 +143,28 @@ def _report_context(report: FacilityReport, selection: Selection, filter_values:
         "work": f"{reverse('report_utilization')}?{spelled(parameters)}",
         "file": f"{reverse('reports_file')}?{spelled({**parameters, 'sort': sort})}",
     }
+
+
+def _sparklines(by: Principal, selection: Selection) -> dict[str, SafeString]:
+    """Return a small line for each main KPI, by day, or in a long period by week or month.  One query."""
+    bucket_by = next((bucket for bucket, days in _SPARK_DAYS.items() if selection.days <= days), "month")
+    kpis = [KPI_BY_KEY[key] for key in MAIN_KPIS]
+    points = trend_points(by=by, selection=selection, kpis=kpis, bucket_by=bucket_by)
+    return {kpi.key: _sparkline(kpi, [point.figures[kpi.key].value for point in points], bucket_by) for kpi in kpis}
+
+
+def _sparkline(kpi: Kpi, values: Sequence[float | None], bucket_by: str) -> SafeString:
+    known = [value for value in values if value is not None]
+    if not known:
+        return SafeString()
+    lowest, highest, latest = (kpi_labels.format_value(kpi, value) for value in (min(known), max(known), known[-1]))
+    label = _("%(buckets)s: lowest %(lowest)s, highest %(highest)s, latest %(latest)s") % {
+        "buckets": BUCKET_LABELS[bucket_by],
+        "lowest": lowest,
+        "highest": highest,
+        "latest": latest,
+    }
+    return spark_line(values, label=label)
 
 
 def _figure(report: FacilityReport, key: str, links: labels.Links, parameters: dict[str, str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from apps.console.board import labels as board_labels
 from apps.console.board.map_points import LEGEND
 from apps.console.kit.rights import require_scope
-from apps.console.kit.svg_charts import LINE_STYLES, Chart, Series, draw, line_key, sparkline
+from apps.console.kit.svg_charts import LINE_STYLES, Chart, Series, draw, line_key, spark_line, sparkline
 from apps.console.ride import labels as ride_labels
 from lib.scopes import Scope
 
@@ -70,6 +70,7 @@ def styles(request: HttpRequest) -> HttpResponse:
         "lines": [
             (series.name, series.style.token, line_key(series.style, ink="currentcolor")) for series in chart.series
         ],
+        "spark_line": spark_line(_VALUES[0], label="By day: lowest 91 %, highest 97.5 %, latest 95 %"),
         "spark": sparkline([(9, 0), (12, 1), (0, 0), (7, 0), (3, 4)], label="5 hours: 31 delivered, 5 failed"),
     }
     return render(request, "styles.html", context)

@@ -195,10 +195,7 @@ def trends(*, by: Principal, selection: Selection, kpis: Sequence[Kpi], bucket_b
     if each:
         points, lines = _facility_lines(by, selection, kpis, bucket_by)
         return Trend(bucket_by, points, restatements(by=by, selection=selection), progress, lines=lines)
-    names = measures_of(kpis)
-    sums_by_group = sums(selection, names, by=BUCKET_GROUPINGS[bucket_by])
-    visible, _total = _beside_total(by, list(sums_by_group.values()), kpis)
-    points = [Point(key, figures) for key, figures in zip(sums_by_group, visible, strict=True)]
+    points = trend_points(by=by, selection=selection, kpis=kpis, bucket_by=bucket_by)
     names_by_id = (
         _names(_NAMED_BUCKETS[bucket_by], [point.key[0] for point in points])
         if bucket_by in _NAMED_BUCKETS
@@ -207,6 +204,17 @@ def trends(*, by: Principal, selection: Selection, kpis: Sequence[Kpi], bucket_b
     if bucket_by in _NAMED_BUCKETS:
         points.sort(key=lambda point: (point.key[0] is None, names_by_id.get(point.key[0], ""), str(point.key[0])))
     return Trend(bucket_by, points, restatements(by=by, selection=selection), progress, names_by_id)
+
+
+def trend_points(*, by: Principal, selection: Selection, kpis: Sequence[Kpi], bucket_by: str) -> list[Point]:
+    """Return the values of each bucket of the period with rides, as in `trends`.  One query.
+
+    Raises:
+        InvalidInput: rollups do not have these buckets for the selection (`Selection.grain`).
+    """
+    sums_by_group = sums(selection, measures_of(kpis), by=BUCKET_GROUPINGS[bucket_by])
+    visible, _total = _beside_total(by, list(sums_by_group.values()), kpis)
+    return [Point(key, figures) for key, figures in zip(sums_by_group, visible, strict=True)]
 
 
 def _facility_lines(

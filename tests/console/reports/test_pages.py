@@ -315,6 +315,16 @@ def test_chart_has_what_the_table_has(supervisor: Client, month: legs.Cast) -> N
     assert (chart["title"], chart["unit"], chart["isLine"], chart["axisEnd"]) == ("Pickups on time", "%", True, 100)
 
 
+def test_sparklines_have_the_values_of_the_chart(supervisor: Client, month: legs.Cast) -> None:
+    overview = supervisor.get(f"{PAGE}?{NOVEMBER}").content.decode()
+    chart = supervisor.get(f"{PAGE}pickupOnTimeRate/?{NOVEMBER}&by=day").context["chart"]
+    values = [value for value in chart["series"][0]["values"] if value is not None]
+
+    lowest, highest, latest = (f"{value:.1f} %" for value in (min(values), max(values), values[-1]))
+    assert f'aria-label="By day: lowest {lowest}, highest {highest}, latest {latest}"' in overview
+    assert lowest != highest
+
+
 def test_axis_of_small_shares_is_as_high_as_they_are(supervisor: Client, month: legs.Cast) -> None:
     response = supervisor.get(f"{PAGE}noShowRate/?{NOVEMBER}&by=month")
 
@@ -489,4 +499,4 @@ def test_pages_cost_as_many_queries_for_any_number(
         supervisor.get(f"{PAGE}day/?day=2026-11-02")
 
 
-OVERVIEW, FIGURE, RIDES, DAY = 11, 15, 10, 12
+OVERVIEW, FIGURE, RIDES, DAY = 12, 15, 10, 12
