@@ -8,6 +8,7 @@ from django.urls import include, path
 from apps.console.account.views import forbidden, not_offered, remove_passkey, session_left
 from apps.console.board.handover_views import handover
 from apps.console.recurring.link_views import calendar_file
+from apps.console.shell.glossary import glossary
 from apps.console.shell.home import home, start
 from apps.console.shell.search import search
 from apps.console.shell.styles import styles
@@ -22,6 +23,7 @@ urlpatterns = [
     path("console/", include("apps.console.account.urls")),
     path("console/developers/tokens/", include("apps.console.tokens.urls")),
     path("console/home/", home, name="home"),
+    path("console/glossary/", glossary, name="glossary"),
     path("console/find/", search, name="search"),
     path("console/styles/", styles, name="styles"),
     path("console/lists/", include("apps.console.shell.saved_lists")),
