@@ -41,6 +41,13 @@ def clock_hours(name: str, value: int) -> int:
     return value
 
 
+def ride_term(name: str, value: str) -> str:
+    """Check the word for a ride."""
+    if value not in ("ride", "trip"):
+        raise ImproperlyConfigured(f"{name} has to be ride or trip.")
+    return value
+
+
 def phone_region(name: str, value: str) -> str:
     """Check the default region of phone numbers (ISO 3166-1, two letters)."""
     if value not in phonenumbers.SUPPORTED_REGIONS:

@@ -390,6 +390,8 @@ TIME_ZONE = "UTC"  # for storage and API; pages activate the facility's zone
 OPERATOR_TIME_ZONE = env.str("OPERATOR_TIME_ZONE", default="America/Chicago")  # for rides without a facility
 # Region of phone numbers that are typed without a plus sign: two letters of ISO 3166-1.
 PHONE_REGION = setting_validators.phone_region("PHONE_REGION", env.str("PHONE_REGION", default="US"))
+# The word for a ride on pages, in mails and PDFs in English: ride or trip (config/ride_term.py).
+RIDE_TERM = setting_validators.ride_term("RIDE_TERM", env.str("RIDE_TERM", default="ride"))
 OPERATOR_NAME = env.str("OPERATOR_NAME", default="")  # in the heading of printed reports
 # The clock of screens and printed pages, for people who have not chosen one: 24 or 12 hours.
 CLOCK_HOURS = setting_validators.clock_hours("CLOCK_HOURS", env.int("CLOCK_HOURS", default=24))
@@ -407,7 +409,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": f"{_STATIC}StaticFilesStorage"},
 }
 WHITENOISE_USE_FINDERS = not STATIC_MANIFEST
-LOCALE_PATHS = [VAR_DIR / "locale"]  # compiled from locale/ by config/translations.py
+# Compiled from locale/ by config/translations.py, into a folder for each term.
+LOCALE_PATHS = [VAR_DIR / ("locale" if RIDE_TERM == "ride" else f"locale-{RIDE_TERM}")]
 FORMAT_MODULE_PATH = ["config.formats"]
 
 ACCESS_LOG = env.bool("ACCESS_LOG", default=True)  # one line per request, at level INFO

@@ -23,7 +23,8 @@ class LanguageMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path_info.startswith("/api/"):
-            return self.get_response(request)
+            with translation.override(None):  # no catalog: that of English may have other words (RIDE_TERM)
+                return self.get_response(request)
         language = language_of(request)
         with translation.override(language):
             response = self.get_response(request)
