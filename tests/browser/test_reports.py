@@ -172,8 +172,8 @@ def test_facilities_are_chosen_by_keys_and_drawn_one_by_one(desk: Inspector) -> 
         chart = page.locator("#chart")
         expect(chart.locator("svg")).to_be_visible()
         said = chart.get_attribute("aria-label") or ""
-        assert "=Birch & Sons. Sun 2026-11-01: " in said
-        assert "Alder. Sun 2026-11-01: 100.0 %, 1 of 1" in said
+        assert "=Birch & Sons. Sun, Nov 1, 2026: " in said
+        assert "Alder. Sun, Nov 1, 2026: 100.0%, 1 of 1" in said
         dashes = chart.locator("svg path[stroke-dasharray]").evaluate_all(
             "(all) => all.map((one) => one.getAttribute('stroke'))"
         )

@@ -13,7 +13,7 @@ CHICAGO = ZoneInfo("America/Chicago")
 
 
 @pytest.mark.parametrize(
-    ("shape", "text"), [("minute", "2026-11-20 09:00"), ("second", "2026-11-20 09:00:00"), ("clock", "09:00")]
+    ("shape", "text"), [("minute", "Fri, Nov 20, 09:00"), ("second", "Fri, Nov 20, 09:00:00"), ("clock", "09:00")]
 )
 def test_moment_is_written_in_the_zone_of_the_page(shape: str, text: str) -> None:
     with timezone.override(CHICAGO):
@@ -30,7 +30,7 @@ def test_distance_stands_with_its_clock_time() -> None:
     at = NOW - dt.timedelta(minutes=5)
 
     with timezone.override(CHICAGO):
-        written = '<time datetime="2026-11-20T14:55:00Z">2026-11-20 08:55</time>'
+        written = '<time datetime="2026-11-20T14:55:00Z">Fri, Nov 20, 08:55</time>'
         assert ago(at) == f'{written}, <span class="muted nowrap">5 min ago</span>'
         assert since(at) == f'5 min ago <span class="sub">{written}</span>'
 

@@ -87,11 +87,11 @@ def test_mail_has_period_reader_link_age_and_neutral_subject(month: Any) -> None
     tick(Clock(MONDAY))
 
     (message,) = mail.outbox
-    assert message.subject == "[Carelane] Your report, 2026-11-16 to 2026-11-22"
+    assert message.subject == "[Carelane] Your report, Nov 16, 2026 to Nov 22, 2026"
     assert message.to == [reader.email]
     body = str(message.body)
     page = f"/console/reports/?period=own&from=2026-11-16&to=2026-11-22&facility={facility.pk}"
-    for said in ("Only: St. Brigid", "Before: 2026-11-09 to 2026-11-15", page, f"/schedules/{schedule.pk}/"):
+    for said in ("Only: St. Brigid", "Previous week: Nov 9, 2026 to Nov 15, 2026", page, f"/schedules/{schedule.pk}/"):
         assert said in body
     assert page.replace("&", "&amp;") in html_of(message)
     assert "Canarywell" not in body + html_of(message)
@@ -212,4 +212,4 @@ def test_mail_is_in_the_language_of_its_reader() -> None:
 
     notice, report = mail.outbox
     assert notice.subject != "[Carelane] A schedule of yours rests"
-    assert report.subject.endswith("2026-11-16 a 2026-11-22")
+    assert report.subject.endswith("16 Nov 2026 a 22 Nov 2026")

@@ -53,7 +53,7 @@ def test_local_time_keeps_its_zone_and_the_instant_for_machines() -> None:
     with twelve_hours(True):
         written = local_time(NOW, "America/Chicago")
 
-    text = "2026-11-20 9:00\N{NO-BREAK SPACE}AM CT"
+    text = "Fri, Nov 20, 9:00\N{NO-BREAK SPACE}AM CT"
     assert written == f'<time datetime="2026-11-20T15:00:00Z">{text}</time>'
 
 

@@ -30,7 +30,7 @@ def test_file_is_saved_under_its_name_and_read_back_as_written() -> None:
     assert answer["Content-Disposition"] == 'attachment; filename="people-2026-11-20-0900-CT.csv"'
     text = answer.content.decode("utf-8-sig")
     assert list(csv.reader(StringIO(text))) == [
-        ["Driver", "Rides", "Exported 2026-11-20T09:00-06:00 by Dana Desk"],
+        ["Driver", "Rides", "Exported Fri, Nov 20, 2026, 09:00 CT by Dana Desk"],
         ['Núñez, "Ada"', "3", ""],
         ["'=HYPERLINK()", "0", ""],
     ]

@@ -112,7 +112,7 @@ def test_moved_days_keep_their_name_and_skipped_ones_are_gone() -> None:
     }
     assert after[0]["UID"] == before[0]
     assert after[0].decoded("DTSTART").date() == MONDAY + DAY
-    assert str(after[0]["DESCRIPTION"]) == "Booked\nMoved from Monday 23 November"
+    assert str(after[0]["DESCRIPTION"]) == "Booked\nMoved from Monday, November 23"
 
 
 def test_day_that_could_not_be_booked_stands_out() -> None:

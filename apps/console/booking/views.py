@@ -16,7 +16,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -35,6 +34,7 @@ from apps.rides.queries import availability, bookings
 from apps.rides.queries import booking_drafts as draft_queries
 from apps.rides.rules.booking_rules import QUESTION_TEXTS, Question
 from apps.rides.services import booking, booking_drafts, booking_preview
+from lib import dates
 from lib.clocks import clock
 from lib.errors import DomainError
 from lib.local_time import local_time
@@ -288,5 +288,5 @@ def _conflicts(form: BookingForm) -> dict[str, Any]:
     return {
         "barred": rider_status.barred(desk.rider.rider, day),
         "booked": [(local_time(ride.pickup_at, ride.timezone), ride.get_status_display()) for ride in rides],
-        "day": date_format(day, "D j M"),
+        "day": dates.short_day(day),
     }

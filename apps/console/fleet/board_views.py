@@ -25,6 +25,7 @@ from apps.console.kit.lists import Filters, arranged, views_of
 from apps.console.kit.rights import require_scope
 from apps.fleet.rules.credentials import Urgency
 from apps.organizations.models import TransportProvider
+from lib import dates
 from lib.access import Principal
 from lib.scopes import Scope
 
@@ -175,7 +176,7 @@ def _cell(cell: Cell, url: str) -> SafeString:
     if cell.urgency not in (Urgency.VALID, Urgency.NOT_FILED):
         text = format_html('<a href="{}#{}">{}</a>', url, cell.type, text)
     notes = (
-        cell.expires_on and cell.expires_on.isoformat(),
+        cell.expires_on and dates.plain_day(cell.expires_on),
         labels.review(cell.awaits_review),
         labels.broken(cell.rides),
     )

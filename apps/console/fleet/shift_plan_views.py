@@ -7,7 +7,6 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of, zone_of
@@ -17,6 +16,7 @@ from apps.console.fleet.shift_forms import PlanFilter, times_of
 from apps.console.fleet.shift_plan import DayOfDriver, DriverWeek
 from apps.console.kit.rights import require_scope
 from apps.fleet.models import Activation
+from lib import dates
 from lib.access import Principal
 from lib.scopes import Scope
 
@@ -36,8 +36,8 @@ def week(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "filtered": form.provider_id is not None,
-        "title": date_format(form.first, "D j M Y"),
-        "days": [(day, date_format(day, "D j M"), day == today) for day in days],
+        "title": dates.dated_day(form.first),
+        "days": [(day, dates.short_day(day), day == today) for day in days],
         "earlier": f"?{form.query(form.first - _WEEK)}",
         "now": f"?{form.query(today)}",
         "later": f"?{form.query(form.first + _WEEK)}",
@@ -61,4 +61,4 @@ def _row(week: DriverWeek, by: Principal) -> dict[str, Any]:
 
 def _day(day: DayOfDriver, zone: str) -> dict[str, Any]:
     shifts = [{"shift": shift, "unit": shift.vehicle.unit_number, **times_of(shift, zone)} for shift in day.shifts]
-    return {"day": day.day, "title": date_format(day.day, "D j M"), "away": day.away, "shifts": shifts}
+    return {"day": day.day, "title": dates.short_day(day.day), "away": day.away, "shifts": shifts}

@@ -12,7 +12,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -28,7 +27,7 @@ from apps.fleet.models import Activation, Driver, Shift, Vehicle, VehicleStatus
 from apps.fleet.services import drivers, shifts
 from apps.rides.models import Ride
 from apps.rides.queries import assigned_rides
-from lib import zone_labels
+from lib import dates, zone_labels
 from lib.access import Principal
 from lib.clocks import clock
 from lib.errors import DomainError
@@ -195,7 +194,7 @@ def _amend(record: Shift, changes: Mapping[str, Any], form: ShiftForm | StepForm
 def _when(record: Shift) -> str:
     zone = ZoneInfo(record.driver.provider.timezone)
     begins, ends = record.starts_at.astimezone(zone), record.ends_at.astimezone(zone)
-    return f"{date_format(begins, 'D j M')}, {clock(begins)} \N{EN DASH} {clock(ends)} {zone_labels.short(ends)}"
+    return f"{dates.short_day(begins.date())}, {clock(begins)} \N{EN DASH} {clock(ends)} {zone_labels.short(ends)}"
 
 
 def _week_of(record: Shift) -> str:

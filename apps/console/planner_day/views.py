@@ -12,7 +12,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.views.decorators.http import require_safe
 
 from apps.accounts.sessions import principal_of
@@ -23,6 +22,7 @@ from apps.console.ride.ride_forms import Overridable, Versioned
 from apps.riders.labels import mobility_label
 from apps.rides.queries import facility_day
 from apps.rides.rules.lifecycle import RideStatus
+from lib import dates
 from lib.access import Principal
 from lib.scopes import Scope
 
@@ -141,7 +141,7 @@ def _day_context(request: HttpRequest, *, action: str = "rides.day") -> dict[str
         "groups": groups,
         "sections": [section for group in groups for section in group["sections"]],
         "day": first.day,
-        "day_label": date_format(first.day, "D j M Y"),
+        "day_label": dates.dated_day(first.day),
         "is_today": first.day == first.today,
         "params": params,
         "query": params.query(),
@@ -162,7 +162,7 @@ def _group(day: facility_day.FacilityDay, by: Principal, now: dt.datetime) -> di
     return {
         "facility": day.facility,
         "zone": ZoneInfo(day.facility.timezone),
-        "day_label": date_format(day.day, "D j M Y"),
+        "day_label": dates.dated_day(day.day),
         "sections": day_rows.sections(day, by, now),
     }
 

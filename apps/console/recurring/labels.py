@@ -7,10 +7,9 @@ from typing import Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from apps.fleet.models import Driver
 from apps.organizations.models import CalendarShift
@@ -25,6 +24,7 @@ from apps.rides.labels import OUT_OF_REACH, driver_name
 from apps.rides.rules.lifecycle import RideStatus
 from lib import clocks
 from lib.access import Principal
+from lib.dates import dated_day, long_day, short_day
 from lib.errors import Code
 
 Text = str | Promise
@@ -119,23 +119,10 @@ def refusal_reason(code: str) -> Text:
     return REFUSAL_REASONS.get(code, gettext_lazy("A booking rule does not allow it."))
 
 
-def long_day(day: date) -> str:
-    return date_format(day, pgettext("format of a day", "l j F"))
-
-
-def short_day(day: date) -> str:
-    return date_format(day, "D j M")
-
-
-def dated(day: date) -> str:
-    """Format a day with its year."""
-    return date_format(day, "D j M Y")
-
-
 def listed(days: Iterable[date]) -> str:
     """List the first days, up to `MOST_DAYS`, and the number of others."""
     unique = sorted(set(days))
-    named = ", ".join(short_day(day) for day in unique[:MOST_DAYS])
+    named = "; ".join(short_day(day) for day in unique[:MOST_DAYS])
     more = len(unique) - MOST_DAYS
     return (
         named
@@ -166,7 +153,7 @@ def clock(at: datetime, zone: str) -> str:
 
 def day_and_clock(at: datetime, zone: str) -> str:
     local = at.astimezone(ZoneInfo(zone))
-    return f"{short_day(local.date())} {clocks.clock(local)}"
+    return f"{short_day(local.date())}, {clocks.clock(local)}"
 
 
 def leg_badge(leg: LegView) -> Badge:
@@ -238,18 +225,18 @@ def status_of(summary: OrderSummary) -> tuple[Badge, str]:
     if order.status == OrderStatus.ON_HOLD and summary.hold is not None:
         until = summary.hold.until
         return STATUSES[order.status], (
-            _("since %(day)s, until %(end)s") % {"day": dated(summary.hold.from_date), "end": dated(until)}
+            _("since %(day)s, until %(end)s") % {"day": dated_day(summary.hold.from_date), "end": dated_day(until)}
             if until
-            else _("since %(day)s") % {"day": dated(summary.hold.from_date)}
+            else _("since %(day)s") % {"day": dated_day(summary.hold.from_date)}
         )
     return STATUSES[order.status], _status_dates(order, summary)
 
 
 def _status_dates(order: StandingOrder, summary: OrderSummary) -> str:
     if order.status == OrderStatus.ENDED:
-        return _("last day %(day)s") % {"day": dated(order.end_date)} if order.end_date else ""
+        return _("last day %(day)s") % {"day": dated_day(order.end_date)} if order.end_date else ""
     if summary.hold is not None:
-        return _("held from %(day)s") % {"day": dated(summary.hold.from_date)}
+        return _("held from %(day)s") % {"day": dated_day(summary.hold.from_date)}
     if order.last_date is not None:
-        return _("ends on %(day)s") % {"day": dated(order.last_date)}
+        return _("ends on %(day)s") % {"day": dated_day(order.last_date)}
     return ""

@@ -17,6 +17,7 @@ from apps.console.recurring import labels
 from apps.console.recurring.labels import Badge
 from apps.recurring.queries.calendar import LegStatus, OccurrenceView
 from apps.recurring.rules.recurrence import FARTHEST_MOVE
+from lib import dates
 
 _MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
 MOST_MONTHS: Final = 24  # before and after this one
@@ -112,7 +113,7 @@ def name_of(day: date, views: Iterable[OccurrenceView], moved_away: Iterable[Occ
         if view.moved_by_clock_change:
             parts.append(_("the clocks change"))
     parts += [labels.moved_to(view) for view in moved_away]
-    return ", ".join([labels.long_day(day), *(parts or [_("no ride")])])
+    return ", ".join([dates.long_day(day), *(parts or [_("no ride")])])
 
 
 def _day(

@@ -31,7 +31,7 @@ from apps.recurring.services import calendar_shifts
 from apps.recurring.services.calendar_shifts import ShiftDraft, ShiftPreview
 from apps.riders.labels import rider_name
 from apps.rides.rules import timing
-from lib import zone_labels
+from lib import dates, zone_labels
 from lib.access import Principal
 from lib.clocks import clock
 from lib.console_forms import add_errors, choose, day_field
@@ -200,7 +200,7 @@ def state_of(row: CalendarShift) -> Badge:
 
 def change_of(row: CalendarShift) -> str:
     """Describe a shift in one sentence."""
-    values = {"day": labels.short_day(row.from_date), "to": labels.short_day(row.to_date) if row.to_date else ""}
+    values = {"day": dates.short_day(row.from_date), "to": dates.short_day(row.to_date) if row.to_date else ""}
     if row.to_date is None:
         text = _("%(day)s: no service") % values
     elif row.to_date == row.from_date:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
+from django.utils.translation import gettext
 
 from apps.console.kit.svg_charts import LINE_STYLES, Chart, LineStyle, Series
 from apps.console.reports import labels, trend_buckets
@@ -16,6 +17,8 @@ from apps.reporting.rules.trend_buckets import TIMES
 # Above this share, the axis ends at 100%; on such an axis, smaller shares would be lines along the bottom.
 _LARGE_SHARE: Final = 0.5
 LEVELS: Final = 5
+_HOUR: Final = 60  # minutes
+_DAY: Final = 24 * _HOUR
 
 
 def chart_of(kpi: Kpi, trend: Trend) -> Chart:
@@ -23,15 +26,17 @@ def chart_of(kpi: Kpi, trend: Trend) -> Chart:
     keys = [point.key for point in trend.points]
     lines = [(line.name, _by_key(line.points)) for line in trend.lines]
     lines = lines or [(kpi_labels.kpi_title(kpi), _by_key(trend.points))]
+    largest_value = max((_value(kpi, point) or 0 for _name, points in lines for point in points.values()), default=0)
+    scale, unit = _axis(kpi, largest_value)
     series = [
-        _series(kpi, name, style, [points.get(key) for key in keys])
+        _series(kpi, name, style, [points.get(key) for key in keys], scale)
         for (name, points), style in zip(lines, LINE_STYLES, strict=False)
     ]
     largest = max((value for line in series for value in line.values if value is not None), default=0)
     is_share = kpi.unit is Unit.SHARE
     return Chart(
         title=kpi_labels.kpi_title(kpi),
-        unit="%" if is_share else str(labels.UNITS[kpi.unit]),
+        unit=unit,
         labels=[trend_buckets.label(trend.by, key, trend.names) for key in keys],
         short_labels=[trend_buckets.short(trend.by, key, trend.names) for key in keys],
         series=series,
@@ -44,20 +49,33 @@ def _by_key(points: Sequence[Point]) -> Mapping[Any, Point]:
     return {point.key: point for point in points}
 
 
-def _series(kpi: Kpi, name: str, style: LineStyle, points: Sequence[Point | None]) -> Series:
+def _value(kpi: Kpi, point: Point) -> float | None:
+    return point.figures[kpi.key].value
+
+
+def _axis(kpi: Kpi, largest: float) -> tuple[float, str]:
+    """Return the factor of values on the axis, and its unit: a unit of time in which numbers are short."""
+    if kpi.unit is Unit.SHARE:
+        return 100, "%"
+    if kpi.unit is Unit.MINUTES and largest >= 2 * _DAY:
+        return 1 / _DAY, gettext("Days")
+    if kpi.unit is Unit.MINUTES and largest >= 5 * _HOUR:
+        return 1 / _HOUR, gettext("Hours")
+    return 1, str(labels.UNITS[kpi.unit])
+
+
+def _series(kpi: Kpi, name: str, style: LineStyle, points: Sequence[Point | None], scale: float) -> Series:
     figures: list[Figure | None] = [point.figures[kpi.key] if point else None for point in points]
     return Series(
         name=name,
         style=style,
-        values=[_axis_value(kpi, figure.value if figure else None) for figure in figures],
+        values=[_axis_value(figure.value if figure else None, scale) for figure in figures],
         texts=[kpi_labels.format_figure(figure) if figure else kpi_labels.DASH for figure in figures],
     )
 
 
-def _axis_value(kpi: Kpi, value: float | None) -> float | None:
-    if value is None:
-        return None
-    return round(100 * value if kpi.unit is Unit.SHARE else value, 2)
+def _axis_value(value: float | None, scale: float) -> float | None:
+    return None if value is None else round(value * scale, 2)
 
 
 def heat_table(points: Sequence[Point], key: str, links: labels.Links) -> dict[str, Any]:

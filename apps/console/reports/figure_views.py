@@ -177,6 +177,7 @@ def _trend_context(
     return {
         **labels.data_status(selection, trend.restatements, trend.progress),
         "before_period": selection.before(),
+        "before_name": kpi_labels.previous_period(selection.days),
         "total": labels.figure_context(report.total[key], links),
         "before": kpi_labels.format_value(kpi, before.value),
         "before_of": kpi_labels.format_ratio(before),

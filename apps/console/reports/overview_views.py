@@ -132,6 +132,7 @@ def _report_context(report: FacilityReport, selection: Selection, filter_values:
     return {
         **labels.data_status(selection, report.restatements, report.progress),
         "before": selection.before(),
+        "before_name": kpi_labels.previous_period(selection.days),
         "tiles": [tiles[key] for key in MAIN_KPIS],
         "others": [tile for key, tile in tiles.items() if key not in MAIN_KPIS],
         "rows": [

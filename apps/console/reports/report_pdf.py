@@ -12,7 +12,7 @@ from apps.accounts.models import User
 from apps.accounts.sessions import zone_of
 from apps.console.kit.pdf_response import pdf_response
 from apps.reporting.rules.kpis import VERSION
-from lib import pdf, zone_labels
+from lib import dates, pdf, zone_labels
 from lib.clocks import clock
 
 STYLE: Final = Path(settings.BASE_DIR) / "templates" / "reports" / "pdf.css"
@@ -44,7 +44,7 @@ def report(
         "filter_summary": context["form"].summary(),
         "version": VERSION,
         "made_for": cast(User, request.user).name,
-        "made_at": f"{local_time:%Y-%m-%d} {clock(local_time)} {zone_labels.short(local_time)}",
+        "made_at": f"{dates.dated_day(local_time.date())}, {clock(local_time)} {zone_labels.short(local_time)}",
     }
     selection = context["selection"]
     page_query = request.GET.copy()

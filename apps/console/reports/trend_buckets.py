@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
+from django.utils.dates import WEEKDAYS
 from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.text import capfirst
@@ -14,6 +14,7 @@ from apps.reporting.queries.reports import Names
 from apps.reporting.queries.selection import Selection
 from apps.reporting.rules.trend_buckets import TIMES, bucket_filter
 from apps.rides.rules.draft import ServiceType
+from lib import dates
 
 BUCKET_LABELS: Final[Mapping[str, str | Promise]] = {
     "day": gettext_lazy("By day"),
@@ -44,9 +45,9 @@ def label(bucket_by: str, key: Sequence[Any], names: Mapping[Any, str] | Names) 
     """Return the label of a bucket; `names` are those of facilities or providers."""
     match bucket_by:
         case "day":
-            return f"{WEEKDAYS_ABBR[key[0].weekday()]} {key[0].isoformat()}"
+            return dates.dated_day(key[0])
         case "week":
-            return _("Week of %(day)s") % {"day": key[0].isoformat()}
+            return _("Week of %(day)s") % {"day": dates.plain_day(key[0])}
         case "month":
             return capfirst(date_format(key[0], "F Y"))
         case "weekday_hour":
@@ -64,7 +65,7 @@ def label(bucket_by: str, key: Sequence[Any], names: Mapping[Any, str] | Names) 
 
 def short(bucket_by: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
     """Return the short label of a bucket, for the axis of a chart."""
-    return date_format(key[0], "j M") if bucket_by in ("day", "week") else label(bucket_by, key, names)
+    return dates.axis_day(key[0]) if bucket_by in ("day", "week") else label(bucket_by, key, names)
 
 
 def bucket_parameters(bucket_by: str, key: Sequence[Any], selection: Selection) -> dict[str, object] | None:

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -15,7 +14,7 @@ from apps.rides import labels
 from apps.rides.models import Assignment, Ride
 from apps.rides.rules.exception_types import ExceptionSeverity, ExceptionStatus, ExceptionType
 from apps.rides.rules.lifecycle import RideStatus
-from lib import clocks, zone_labels
+from lib import clocks, dates, zone_labels
 
 Text = str | Promise
 
@@ -145,8 +144,8 @@ def clock(at: datetime, zone: str) -> str:
 
 
 def day(at: datetime, zone: str) -> str:
-    return date_format(at.astimezone(ZoneInfo(zone)).date(), "D j M Y")
+    return dates.dated_day(at.astimezone(ZoneInfo(zone)).date())
 
 
 def day_and_clock(at: datetime, zone: str) -> str:
-    return f"{date_format(at.astimezone(ZoneInfo(zone)).date(), 'D j M')}, {clock(at, zone)}"
+    return f"{dates.short_day(at.astimezone(ZoneInfo(zone)).date())}, {clock(at, zone)}"

@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from apps.console.recurring.labels import dated, driver_names
+from apps.console.recurring.labels import driver_names
 from apps.console.ride import labels as ride_labels
 from apps.fleet.models import Driver
 from apps.riders import labels as rider_labels
@@ -27,6 +27,7 @@ from apps.rides.rules.disclosure import disclosure_of
 from apps.rides.rules.disclosure import stop as disclosed_stop
 from apps.rides.rules.ride_actions import RideAction, allowed_actions
 from lib.access import Phi, Principal
+from lib.dates import dated_day
 from lib.scopes import Scope
 
 Facts = list[tuple[str, str]]
@@ -69,10 +70,13 @@ def alerts(record: RiderRecord, policy: PolicyStanding, by: Principal) -> list[t
 
 def _period(rider: Rider) -> str:
     if rider.status_from and rider.status_until:
-        return _(", %(first)s to %(last)s") % {"first": dated(rider.status_from), "last": dated(rider.status_until)}
+        return _(", %(first)s to %(last)s") % {
+            "first": dated_day(rider.status_from),
+            "last": dated_day(rider.status_until),
+        }
     if rider.status_from:
-        return _(" since %(day)s") % {"day": dated(rider.status_from)}
-    return _(" until %(day)s") % {"day": dated(rider.status_until)} if rider.status_until else ""
+        return _(" since %(day)s") % {"day": dated_day(rider.status_from)}
+    return _(" until %(day)s") % {"day": dated_day(rider.status_until)} if rider.status_until else ""
 
 
 def needs(record: RiderRecord, by: Principal) -> list[str]:
@@ -208,7 +212,7 @@ def documents(record: RiderRecord, by: Principal) -> Facts:
         *((name.type.upper() or name.system, name.value) for name in record.external_ids),
     ]
     if by.phi >= Phi.FULL and rider.sms_consent != Consent.UNKNOWN:
-        at = f", {dated(rider.sms_consent_at.date())}" if rider.sms_consent_at else ""
+        at = f", {dated_day(rider.sms_consent_at.date())}" if rider.sms_consent_at else ""
         rows.append((_("Text messages"), f"{rider.get_sms_consent_display()}{at}"))
     return [row for row in rows if row[1]]
 

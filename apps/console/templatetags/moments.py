@@ -1,6 +1,6 @@
 """The one way pages write instants: in the zone of the page, with the UTC instant for machines."""
 
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 
 from django import template
 from django.utils import timezone
@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from lib import clocks, zone_labels
+from lib import clocks, dates, zone_labels
 
 register = template.Library()
 
@@ -24,7 +24,7 @@ def moment(at: datetime | None, shape: str = "minute") -> SafeString:
     local = timezone.localtime(at)
     text = clocks.clock(local, seconds=shape == "second")
     if shape != "clock":
-        text = f"{local:%Y-%m-%d} {text}"
+        text = f"{dates.near_day(local.date())}, {text}"
     return format_html('<time datetime="{}">{}</time>', at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), text)
 
 
@@ -68,6 +68,26 @@ def zone_label() -> str:
 def zone_name(zone: str) -> str:
     """Return the name of an IANA zone in a sentence, such as `Central Time`."""
     return zone_labels.long_name(zone)
+
+
+@register.filter(expects_localtime=True)
+def short_day(day: date | None) -> str:
+    return dates.short_day(day) if day else ""
+
+
+@register.filter(expects_localtime=True)
+def dated_day(day: date | None) -> str:
+    return dates.dated_day(day) if day else ""
+
+
+@register.filter(expects_localtime=True)
+def plain_day(day: date | None) -> str:
+    return dates.plain_day(day) if day else ""
+
+
+@register.filter(expects_localtime=True)
+def long_day(day: date | None) -> str:
+    return dates.long_day(day) if day else ""
 
 
 @register.filter(expects_localtime=True)

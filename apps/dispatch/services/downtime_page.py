@@ -111,4 +111,5 @@ def table(
 
 
 def _local(at: dt.datetime, zone: ZoneInfo) -> str:
-    return at.astimezone(zone).isoformat(timespec="minutes")
+    """Return a time that spreadsheets read and sort; its zone has a column."""
+    return f"{at.astimezone(zone):%Y-%m-%d %H:%M}"

@@ -20,7 +20,7 @@ from apps.rides.labels import driver_name
 from apps.rides.models import Ride
 from apps.rides.rules import disclosure
 from apps.rides.services import legs
-from lib import pdf, zone_labels
+from lib import dates, pdf, zone_labels
 from lib.access import Phi, Principal
 from lib.clocks import clock
 from lib.phones import phone_text
@@ -51,7 +51,7 @@ def html(driver_row: DriverRow, rides: Sequence[Ride], day: dt.date, reader: She
         "zone": zone_labels.long_name(reader.zone.key),
         "rows": [_row(ride, reader) for ride in rides],
         "made_for": reader.made_for,
-        "made_at": f"{reader.made_at.astimezone(reader.zone):%Y-%m-%d} {reader.clock(reader.made_at)}",
+        "made_at": f"{dates.dated_day(reader.made_at.astimezone(reader.zone).date())}, {reader.clock(reader.made_at)}",
     }
     return render_to_string("dispatch/run_sheet.html", context)
 

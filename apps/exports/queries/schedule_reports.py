@@ -116,6 +116,7 @@ def report(run: ScheduleRun, *, by: Principal) -> dict[str, Any]:
         "rows": rows,
         "facilities": facilities,
         "before": selection.before(),
+        "before_name": kpi_labels.previous_period(selection.days),
         "narrowed_to": filter_texts(run.schedule.filters),
         "as_of": values.progress.as_of,
         "path": report_url(run.schedule, run),

@@ -22,7 +22,7 @@ from apps.exports.models import ReportSchedule, ScheduleRun
 from apps.exports.models.schedules import PauseReason
 from apps.exports.queries import schedule_reports
 from apps.exports.services.schedule_recipients import Recipient
-from lib import zone_labels
+from lib import dates, zone_labels
 from lib.clocks import clock
 from lib.db import leases
 
@@ -95,7 +95,7 @@ def _report(run: ScheduleRun, recipient: Recipient) -> EmailMultiAlternatives:
 
 def _local(at: datetime, zone: str) -> str:
     local = at.astimezone(ZoneInfo(zone))
-    return f"{local:%Y-%m-%d} {clock(local)} {zone_labels.short(local)}"
+    return f"{dates.dated_day(local.date())}, {clock(local)} {zone_labels.short(local)}"
 
 
 def _paused(schedule: ReportSchedule, user: User) -> EmailMultiAlternatives:
@@ -109,8 +109,9 @@ def _period(run: ScheduleRun) -> str:
     if run.first_day is None:
         return ""
     if run.first_day == run.last_day:
-        return f"{run.first_day}"
-    return _("%(first)s to %(last)s") % {"first": run.first_day, "last": run.last_day}
+        return dates.plain_day(run.first_day)
+    first, last = (dates.plain_day(day) for day in (run.first_day, run.last_day) if day)
+    return _("%(first)s to %(last)s") % {"first": first, "last": last}
 
 
 def _message(subject: str, template: str, context: dict[str, Any], user: User) -> EmailMultiAlternatives:

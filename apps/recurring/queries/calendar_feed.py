@@ -8,11 +8,10 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext
+from django.utils.translation import gettext_lazy
 from icalendar import Calendar, Event
 
 from apps.recurring.models import CalendarLink, OrderStatus, StandingOrder
@@ -21,6 +20,7 @@ from apps.recurring.queries.calendar import LegStatus, LegView, OccurrenceView
 from apps.recurring.rules.reconciliation import Leg
 from apps.rides.rules import timing
 from apps.rides.rules.lifecycle import RideStatus
+from lib import dates
 
 # Days before and after today: a year ahead for one order, two weeks for a facility with hundreds of orders.
 _SPANS: Final[Mapping[bool, tuple[timedelta, timedelta]]] = {
@@ -123,9 +123,7 @@ def _description(day: OccurrenceView, leg: LegView) -> str:
     if leg.refusal:
         lines.append(leg.refusal.lower())
     if day.service_date != day.pattern_date:
-        lines.append(
-            _("Moved from %(day)s") % {"day": date_format(day.pattern_date, pgettext("format of a day", "l j F"))}
-        )
+        lines.append(_("Moved from %(day)s") % {"day": dates.long_day(day.pattern_date)})
     return "\n".join(lines)
 
 

@@ -154,7 +154,9 @@ def test_u2_sessions_are_listed_by_the_same_clock(client: Client, dana: User, tw
     User.objects.update(twelve_hours=twelve)
     UserSession.objects.create(user=dana, session_key=client.session.session_key, ip="192.0.2.1", created_at=NOW)
 
-    assert ("2026-11-20 9:00 AM CT" if twelve else "2026-11-20 09:00 CT") in _words(client.get("/accounts/sessions/"))
+    assert ("Fri, Nov 20, 9:00 AM CT" if twelve else "Fri, Nov 20, 09:00 CT") in _words(
+        client.get("/accounts/sessions/")
+    )
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -96,7 +96,7 @@ def test_page_says_why_a_vehicle_is_out(desk: Client, dispatcher: Principal) -> 
         vehicle_id=vehicle.pk, reason="accident", note="Rear bumper.", replacements={}, by=dispatcher, at=NOW
     )
 
-    assert "Out of service · Accident : Rear bumper., 2026-11-20 09:00" in text_of(desk.get(PAGE))
+    assert "Out of service · Accident : Rear bumper., Fri, Nov 20, 09:00" in text_of(desk.get(PAGE))
 
 
 def test_sign_off_is_recorded_and_shown_to_the_next(desk: Client) -> None:

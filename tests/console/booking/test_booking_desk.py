@@ -188,7 +188,7 @@ def test_second_ride_at_a_time_is_booked_on_purpose_alone(desk: Client, grace: R
     shown = desk.get(f"{BOOK}?rider={grace.pk}")
     refused = book(desk, f"?rider={grace.pk}", clock="1440")
 
-    assert "Already booked on Fri 20 Nov: 2026-11-20 14:30 CT (Scheduled)" in text_of(shown)
+    assert "Already booked on Fri, Nov 20: Fri, Nov 20, 14:30 CT (Scheduled)" in text_of(shown)
     assert list(refused.context["form"].errors) == ["allow_duplicate"]
     assert Ride.objects.count() == 1
 
@@ -360,7 +360,7 @@ def test_form_is_looked_at_before_it_is_sent(desk: Client, grace: Rider) -> None
 
     ahead = text_of(desk.post(f"{BOOK}check/", sent(desk, f"?rider={grace.pk}", clock="1430")))
 
-    assert ahead.startswith("2026-11-20 14:30 CT , in 5 h Pickup")
+    assert ahead.startswith("Fri, Nov 20, 14:30 CT , in 5 h Pickup")
     assert "Pickup window 14:15 \N{EN DASH} 14:45" in ahead
     assert "Needs dispatcher approval: The facility reviews every booking." in ahead
     assert (Ride.objects.count(), AuditEntry.objects.filter(action="riders.read", rider_ids=[grace.pk]).count()) == (
@@ -407,7 +407,7 @@ def test_refusal_that_is_foreseen_names_fields_as_the_page_does(desk: Client, gr
 def test_look_ahead_without_a_rider_shows_the_time(desk: Client) -> None:
     ahead = text_of(desk.post(f"{BOOK}check/", sent(desk, clock="1430")))
 
-    assert "2026-11-20 14:30 CT" in ahead
+    assert "Fri, Nov 20, 14:30 CT" in ahead
     assert "Select a rider" in ahead
 
 

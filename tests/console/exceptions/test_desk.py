@@ -78,7 +78,7 @@ def test_queue_has_the_next_harm_first_and_work_that_can_wait_last() -> None:
     seen = text_of(response)
     assert "3 Critical" in seen
     assert "Late pickup Call the driver, then notify the pickup location; reassign if the vehicle is stuck" in seen
-    assert "Fri 20 Nov, 14:00 CT" in seen
+    assert "Fri, Nov 20, 14:00 CT" in seen
     assert "30 min ago" in seen
 
 
@@ -199,8 +199,8 @@ def test_history_tells_who_closed_as_what_and_how_long_it_stood() -> None:
 
     assert _listed(response) == [by_itself, by_hand]
     seen = text_of(response)
-    assert "40 min Recovered, late Resolved 2026-11-20 09:00 Carelane" in seen
-    assert "50 min Other Dismissed 2026-11-20 09:00 Dana Desk" in seen
+    assert "40 min Recovered, late Resolved Fri, Nov 20, 09:00 Carelane" in seen
+    assert "50 min Other Dismissed Fri, Nov 20, 09:00 Dana Desk" in seen
     for query, expected in (
         ("code=other", [by_hand]),
         ("closed=hand", [by_hand]),

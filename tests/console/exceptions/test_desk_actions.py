@@ -175,7 +175,7 @@ def test_e4_cleared_cause_resolves_exception_and_shows_history(desk: Client) -> 
     exceptions.settle(locked(ride.pk, system()), [ExceptionType.LATE_PICKUP], **gone)
 
     assert "No open exceptions." in text_of(desk.get(BASE))
-    assert "Recovered, on time Resolved 2026-11-20 09:00 Carelane" in text_of(desk.get(f"{BASE}history/"))
+    assert "Recovered, on time Resolved Fri, Nov 20, 09:00 Carelane" in text_of(desk.get(f"{BASE}history/"))
 
 
 def test_forms_without_right_or_out_of_reach_change_nothing() -> None:

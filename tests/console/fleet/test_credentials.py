@@ -88,9 +88,10 @@ def test_a_credential_is_shown_with_what_hangs_on_it(desk: Client) -> None:
     assert "Motor vehicle record ▲ 2 days left" in said
     assert "1 ride is assigned on a day when this credential is not valid." in said
     assert (
-        "Expiration date 2026-11-22 Issued 2024-01-01 Illinois Required Yes: no rides are assigned without it" in said
+        "Expiration date Nov 22, 2026 Issued Jan 1, 2024 Illinois Required Yes: no rides are assigned without it"
+        in said
     )
-    assert "Verified 2026-11-20 09:00 Carelane" in said
+    assert "Verified Fri, Nov 20, 09:00 Carelane" in said
     assert "SECRET-4711" not in page.content.decode()
 
 
@@ -157,7 +158,7 @@ def test_a_credential_is_verified_and_the_verifier_named(desk: Client) -> None:
     credential.refresh_from_db()
     assert (credential.verified_at, credential.verified_by[:5]) == (NOW, "user:")
     assert told(done) == ["The credential is verified."]
-    assert "Verified 2026-11-20 09:00 Pat Example" in text_of(done)
+    assert "Verified Fri, Nov 20, 09:00 Pat Example" in text_of(done)
     assert done.redirect_chain == [(_of(driver), 302)]
 
 
@@ -170,8 +171,9 @@ def test_credential_is_verified_by_another_person(desk: Client) -> None:
     other = visitor(UserRole.FLEET_ADMIN)
     other_page = visitor(UserRole.ADMIN).get(_of(driver))
 
-    assert "Entered 2026-11-20 09:00 Pat Example Verified not yet You entered this credential. Someone else" in text_of(
-        own_page
+    assert (
+        "Entered Fri, Nov 20, 09:00 Pat Example Verified not yet You entered this credential. Someone else"
+        in text_of(own_page)
     )
     assert "Verify" not in text_of(own_page)
     assert told(refused) == ["You entered this credential: someone else has to verify it."]

@@ -119,7 +119,7 @@ def test_new_shift_takes_driver_and_day_from_the_address(desk: Client) -> None:
         driver.pk, vehicle.pk, SIX, SIX + 8 * HOUR,
     )  # fmt: skip
     assert done.redirect_chain == [(f"{PLAN}?day=2026-11-23", 302)]
-    assert told(done) == ["The shift is planned: Mon 23 Nov, 06:00 \N{EN DASH} 14:00 CT."]
+    assert told(done) == ["The shift is planned: Mon, Nov 23, 06:00 \N{EN DASH} 14:00 CT."]
     assert AuditEntry.objects.filter(action="shifts.plan").count() == 1
 
 
@@ -228,7 +228,7 @@ def test_a_shift_is_moved_and_given_to_others(desk: Client) -> None:
     assert (form["starts"].value(), form["ends"].value(), form["day"].value()) == ("06:00", "14:00", "2026-11-23")
     assert _span(shift) == (SIX + HOUR, SIX + 9 * HOUR, "planned")
     assert (shift.driver_id, shift.vehicle_id) == (other.pk, van.pk)
-    assert told(done) == ["The shift is changed: Mon 23 Nov, 07:00 \N{EN DASH} 15:00 CT."]
+    assert told(done) == ["The shift is changed: Mon, Nov 23, 07:00 \N{EN DASH} 15:00 CT."]
 
 
 def test_a_change_that_is_no_shift_is_said_beside_it(desk: Client) -> None:

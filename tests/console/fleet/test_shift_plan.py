@@ -75,7 +75,7 @@ def test_shifts_stand_on_the_day_on_which_they_begin(desk: Client) -> None:
         "Diaz": [["06:00-14:00 V17", "22:00-06:00 V17"], [], ["away"], [], [], [], ["06:00-10:00 V17"]]
     }
     assert "20 h" in text_of(page)
-    assert "Shifts from Mon 16 Nov 2026" in text_of(page)
+    assert "Shifts from Mon, Nov 16, 2026" in text_of(page)
 
 
 def test_week_is_that_of_today_unless_it_is_said(desk: Client) -> None:
@@ -84,7 +84,7 @@ def test_week_is_that_of_today_unless_it_is_said(desk: Client) -> None:
     for query in ("", "?day=nonsense", "?day=1812-01-01", "?provider=nonsense"):
         page = desk.get(f"{PLAN}{query}")
         assert page.context["days"][0][0] == MONDAY, query
-        assert [label for _day, label, today in page.context["days"] if today] == ["Fri 20 Nov"]
+        assert [label for _day, label, today in page.context["days"] if today] == ["Fri, Nov 20"]
     assert page.context["earlier"] == "?day=2026-11-09"
     assert page.context["later"] == "?day=2026-11-23"
 

@@ -104,7 +104,7 @@ def test_rides_stand_in_the_order_in_which_a_planner_works(ward: Facility) -> No
         "others": [planned.pk],
         "done": [one.pk for one in done],
     }
-    assert "St. Brigid Hospital, Fri 20 Nov 2026" in text_of(seen)
+    assert "St. Brigid Hospital, Fri, Nov 20, 2026" in text_of(seen)
     assert "is the return trip still needed?" in text_of(seen)
     assert "<title>Facility rides" in seen.content.decode()
 

@@ -60,7 +60,7 @@ def test_planner_of_two_facilities_sees_each_in_its_zone(planner: Client, ward: 
 
     assert _groups(seen) == {"Alder Hospital": [here.pk], "Birch Lodge": [there.pk]}
     said = text_of(seen)
-    assert "2 facilities, Fri 20 Nov 2026" in said
+    assert "2 facilities, Fri, Nov 20, 2026" in said
     assert "Alder Hospital CT Waiting for “Ready” 1 14:00" in said
     assert "Birch Lodge ET Waiting for “Ready” 1 15:00" in said  # the same instant
     looks = AuditEntry.objects.filter(action="rides.day")
@@ -78,7 +78,7 @@ def test_address_says_which_facilities_are_shown(planner: Client, ward: Facility
     both = planner.get(f"{BASE}?facility={lodge.pk}&facility={ward.pk}&day=2026-11-20")
 
     assert _groups(one) == {"Birch Lodge": [there.pk]}
-    assert "Birch Lodge, Fri 20 Nov 2026" in text_of(one)
+    assert "Birch Lodge, Fri, Nov 20, 2026" in text_of(one)
     assert '<option value="">All of mine</option>' in one.content.decode()
     assert _groups(both) == {"Alder Hospital": [here.pk], "Birch Lodge": [there.pk]}
     assert both.context["next_url"] == f"{BASE}?facility={lodge.pk}&facility={ward.pk}&day=2026-11-21"
@@ -106,7 +106,7 @@ def test_today_is_each_facilitys_own(planner: Client, ward: Facility, lodge: Fac
     seen = planner.get(BASE)
 
     assert _groups(seen)["Birch Lodge"] == [tomorrow.pk]
-    assert "Birch Lodge, Sat 21 Nov 2026" in text_of(seen)
+    assert "Birch Lodge, Sat, Nov 21, 2026" in text_of(seen)
 
 
 def test_whoever_reaches_everything_sees_one_facility_at_a_time(ward: Facility, lodge: Facility) -> None:
@@ -168,7 +168,7 @@ def test_printed_day_is_by_time_without_private_details(planner: Client, ward: F
     assert "13:00 estimated Abernathy, Orla 4 West" in said
     assert "14:00 estimated Abernathy, Orla 4 West, room 417" in said
     assert "En route" in said
-    assert "Printed by Pia Planner, 2026-11-20 09:00 CT" in said
+    assert "Printed by Pia Planner, Fri, Nov 20, 09:00 CT" in said
     assert "No ride is booked for this day." in said
     assert "Quiet" not in said
     assert "555" not in said  # no telephone numbers

@@ -64,8 +64,8 @@ def test_riders_stand_by_chair_time_then_name(centre: Facility) -> None:
 
     page = _text(_page(centre))
 
-    assert "Lakeview Dialysis, Mon 23 Nov 2026" in page
-    assert "4 riders come. Times are local to the facility (Central Time). As of Fri 20 Nov 09:00." in page
+    assert "Lakeview Dialysis, Mon, Nov 23, 2026" in page
+    assert "4 riders come. Times are local to the facility (Central Time). As of Fri, Nov 20, 09:00." in page
     assert (
         "Chair 06:00 , 2 riders "
         "Early, Orla Ambulatory by 05:45 pickup 05:25 booked, unassigned - other transport "
@@ -172,11 +172,11 @@ def test_what_is_otherwise_on_the_day_is_said_in_words(centre: Facility) -> None
 
     page = _text(response)
     assert "2 riders come of 4." in page
-    assert "Chair 06:00 , 1 rider Arrives, Orla moved from Tue 24 Nov Ambulatory by 05:45" in page
+    assert "Chair 06:00 , 1 rider Arrives, Orla moved from Tue, Nov 24 Ambulatory by 05:45" in page
     assert "Called, Orla changed Ambulatory by 10:15 pickup 09:00" in page
     assert "Held, Orla Ambulatory - held - held" in page
     assert "Skips, Orla Ambulatory - skipped - skipped" in page
-    assert "Not on this day 1 Moves, Orla moved to Tue 24 Nov" in page
+    assert "Not on this day 1 Moves, Orla moved to Tue, Nov 24" in page
     assert f"/{moved.pk}/?day={MONDAY}" in response.content.decode()
 
 
@@ -187,17 +187,17 @@ def test_day_that_the_facility_moved_or_closed_says_so(centre: Facility) -> None
         calendar_shifts.apply(shift_id=shift.pk, **TOLD)
     generate_rides.generate(**TOLD)
 
-    assert "No standing order rides on this day. Not on this day 1 Abel, Orla shifted to Tue 24 Nov" in (
+    assert "No standing order rides on this day. Not on this day 1 Abel, Orla shifted to Tue, Nov 24" in (
         _text(_page(centre))
     )
-    assert "Abel, Orla shifted from Mon 23 Nov Ambulatory by 10:15" in _text(_page(centre, MONDAY + DAY))
+    assert "Abel, Orla shifted from Mon, Nov 23 Ambulatory by 10:15" in _text(_page(centre, MONDAY + DAY))
     assert "center closed" in _text(_page(centre, WEDNESDAY))
 
 
 def test_pickup_on_the_evening_before_says_its_day(centre: Facility) -> None:
     _order(centre, "Abel", of={"chair_time": dt.time(0, 30), "pickup_time": dt.time(23, 30)})
 
-    assert "by 00:15 pickup Sun 22 Nov 23:30" in _text(_page(centre))
+    assert "by 00:15 pickup Sun, Nov 22, 23:30" in _text(_page(centre))
 
 
 def test_outbound_leg_removed_from_series_leaves_return_trip(centre: Facility) -> None:
@@ -215,7 +215,7 @@ def test_outbound_leg_removed_from_series_leaves_return_trip(centre: Facility) -
 def test_days_lead_to_their_neighbours_and_back_to_today(centre: Facility) -> None:
     today, monday, last = (_page(centre, day).content.decode() for day in ("", MONDAY, NOW.date() + 366 * DAY))
 
-    assert "Fri 20 Nov 2026" in today
+    assert "Fri, Nov 20, 2026" in today
     assert 'rel="prev" href="?date=2026-11-19"' in today
     assert 'rel="next" href="?date=2026-11-21"' in today
     assert f'href="{BASE}facilities/{centre.pk}/day/">Today' in monday

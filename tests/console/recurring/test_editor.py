@@ -150,7 +150,9 @@ def test_order_is_made_with_all_that_was_said(centre: Facility, rider: Rider, de
     assert "Canary, Orla" in text_of(opened)
     assert response.redirect_chain == [(page_of(order), 302)]
     assert str(order.pk) == form["key"]
-    assert told(response) == ["The standing order is created. 6 rides are booked: Mon 23 Nov, Wed 25 Nov, Fri 27 Nov."]
+    assert told(response) == [
+        "The standing order is created. 6 rides are booked: Mon, Nov 23; Wed, Nov 25; Fri, Nov 27."
+    ]
     assert (order.rider, order.facility, order.payer, order.status) == (rider, centre, payer, "active")
     assert (order.end_date, order.authorization_ends_on) == (MONDAY + 30 * DAY, MONDAY + 29 * DAY)
     assert (order.authorization_number, order.vehicle_type_requested) == ("A-17", "wheelchair_van")
@@ -186,7 +188,7 @@ def test_entrance_first_week_program_and_other_ids_are_set_and_changed(
     assert set(ids.values_list("system", "value")) == {("Epic", "12345"), ("urn:oid:1.2", "7")}
     assert Ride.objects.filter(leg_type="outbound").order_by("pickup_at")[0].service_date == MONDAY + 7 * DAY
     page = text_of(added)
-    assert "First week the week of Mon 30 Nov 2026" in page
+    assert "First week the week of Mon, Nov 30, 2026" in page
     assert "Entrance: North" in page
     assert "Program code P-1" in page
     ids.filter(system="Epic").update(type="order")
@@ -296,7 +298,7 @@ def test_change_of_every_day_to_come(centre: Facility, rider: Rider, desk: Clien
     response = change_series(desk, order, chair_time="11:00", driver_notes="Ring twice")
 
     assert response.redirect_chain == [(page_of(order), 302)]
-    assert told(response)[0].startswith("The standing order is changed. 24 rides are changed: Mon 23 Nov,")
+    assert told(response)[0].startswith("The standing order is changed. 24 rides are changed: Mon, Nov 23;")
     order.refresh_from_db()
     assert (order.driver_notes, order.version) == ("Ring twice", 2)
     assert [(row.from_date, row.chair_time) for row in Terms.objects.all()] == [(MONDAY, dt.time(11))]
@@ -313,10 +315,10 @@ def test_change_from_day_on_preserves_customized_by_default(centre: Facility, ri
     kept = change_series(desk, order, chair_time="09:00", pickup_from="typed", **wanted, **_elsewhere())
     overwritten = change_series(desk, order, chair_time="09:15", overwrite_customized="on", **wanted)
 
-    assert told(kept)[0].startswith("The standing order is changed. 16 rides are changed: Mon 30 Nov, Fri 4 Dec,")
-    assert told(kept)[1] == "These days were customized and stay as they are: Wed 2 Dec."
+    assert told(kept)[0].startswith("The standing order is changed. 16 rides are changed: Mon, Nov 30; Fri, Dec 4;")
+    assert told(kept)[1] == "These days were customized and stay as they are: Wed, Dec 2."
     assert told(overwritten)[0].startswith(
-        "The standing order is changed. 18 rides are changed: Mon 30 Nov, Wed 2 Dec,"
+        "The standing order is changed. 18 rides are changed: Mon, Nov 30; Wed, Dec 2;"
     )
     rows = list(Terms.objects.order_by("from_date"))
     assert [(row.from_date, row.chair_time) for row in rows] == [(MONDAY, dt.time(10, 30)), (later, dt.time(9, 15))]
@@ -509,7 +511,7 @@ def test_rides_booked_already_are_shown_before_the_order_is_created(
 
     shown = _add(desk, rider, form)
 
-    assert "2 rides exist already and are kept, not booked twice: Mon 23 Nov." in text_of(shown)
+    assert "2 rides exist already and are kept, not booked twice: Mon, Nov 23." in text_of(shown)
     assert f"/console/rides/{ride.pk}/" in shown.content.decode()
     assert not StandingOrder.objects.exists()
     assert Ride.objects.count() == 2
@@ -518,5 +520,5 @@ def test_rides_booked_already_are_shown_before_the_order_is_created(
 
     order = StandingOrder.objects.get()
     assert created.redirect_chain == [(page_of(order), 302)]
-    assert "2 rides exist already and are kept, not booked twice: Mon 23 Nov." in told(created)[0]
+    assert "2 rides exist already and are kept, not booked twice: Mon, Nov 23." in told(created)[0]
     assert Ride.objects.filter(standing_order_id=order.pk).count() == 24

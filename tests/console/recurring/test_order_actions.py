@@ -67,7 +67,7 @@ def test_day_is_moved_with_its_times(order: StandingOrder, desk: Client) -> None
     response = send(desk, order, "move", **form, return_time="12:00")
 
     assert response.redirect_chain == [(page_of(order, f"?day={MONDAY + DAY}#day"), 302)]
-    assert told(response) == ["The day is changed. 2 rides are changed: Tue 24 Nov."]
+    assert told(response) == ["The day is changed. 2 rides are changed: Tue, Nov 24."]
     change = OccurrenceChange.objects.get()
     assert (change.to_date, change.chair_time, change.pickup_time, change.return_time) == (
         MONDAY + DAY,
@@ -76,16 +76,16 @@ def test_day_is_moved_with_its_times(order: StandingOrder, desk: Client) -> None
         dt.time(12),
     )
     page = text_of(response)
-    assert "2 rides moved from Monday 23 November" in page
-    assert "There Tue 24 Nov 06:10 07:00 booked" in page
+    assert "2 rides moved from Monday, November 23" in page
+    assert "There Tue, Nov 24, 06:10 07:00 booked" in page
 
 
 def test_day_is_skipped_and_restored(order: StandingOrder, desk: Client) -> None:
     skipped = send(desk, order, "skip", day=MONDAY, shown=MONDAY)
     restored = send(desk, order, "restore", day=MONDAY, shown=MONDAY)
 
-    assert told(skipped) == ["The day is skipped. 2 rides are canceled: Mon 23 Nov."]
-    assert told(restored) == ["The day follows the series again. 2 rides are booked: Mon 23 Nov."]
+    assert told(skipped) == ["The day is skipped. 2 rides are canceled: Mon, Nov 23."]
+    assert told(restored) == ["The day follows the series again. 2 rides are booked: Mon, Nov 23."]
     assert restored.redirect_chain == [(page_of(order, f"?day={MONDAY}#day"), 302)]
     assert not OccurrenceChange.objects.exists()
 
@@ -94,11 +94,14 @@ def test_hold_tells_what_is_called_off_and_resume_what_is_booked(order: Standing
     held = send(desk, order, "hold", reason="hospital_stay", from_date=MONDAY, until="")
     resumed = send(desk, order, "resume", from_date=WEDNESDAY)
 
-    named = "Wed 25 Nov, Fri 27 Nov, Mon 30 Nov, Wed 2 Dec, Fri 4 Dec, Mon 7 Dec, Wed 9 Dec, Fri 11 Dec, Mon 14 Dec,"
+    named = (
+        "Wed, Nov 25; Fri, Nov 27; Mon, Nov 30; Wed, Dec 2; Fri, Dec 4; Mon, Dec 7; Wed, Dec 9; Fri, Dec 11; "
+        "Mon, Dec 14;"
+    )
     assert told(held) == [
-        f"The hold is set. 24 rides are canceled: Mon 23 Nov, {named} Wed 16 Dec, Fri 18 Dec.",
+        f"The hold is set. 24 rides are canceled: Mon, Nov 23; {named} Wed, Dec 16; Fri, Dec 18.",
     ]
-    assert told(resumed) == [f"The rides are resumed. 22 rides are booked: {named} Wed 16 Dec, Fri 18 Dec."]
+    assert told(resumed) == [f"The rides are resumed. 22 rides are booked: {named} Wed, Dec 16; Fri, Dec 18."]
     hold = Hold.objects.get()
     assert (hold.from_date, hold.until) == (MONDAY, MONDAY + DAY)
 
@@ -111,9 +114,9 @@ def test_resume_tells_what_could_not_be_booked_and_why(centre: Facility, order: 
     response = send(desk, order, "resume", from_date=MONDAY)
 
     assert told(response)[1:] == [
-        "Could not be booked or changed: Mon 23 Nov. The rider has another ride at this time."
+        "Could not be booked or changed: Mon, Nov 23. The rider has another ride at this time."
     ]
-    assert "1 coming day could not be booked: Mon 23 Nov" in text_of(response)
+    assert "1 coming day could not be booked: Mon, Nov 23" in text_of(response)
 
 
 def test_skip_does_not_report_previously_customized_days(order: StandingOrder, desk: Client) -> None:
@@ -125,7 +128,7 @@ def test_skip_does_not_report_previously_customized_days(order: StandingOrder, d
 
     response = send(desk, order, "skip", day=MONDAY + DAY, shown=MONDAY + DAY)
 
-    assert told(response) == ["The day is skipped. 2 rides are canceled: Tue 24 Nov."]
+    assert told(response) == ["The day is skipped. 2 rides are canceled: Tue, Nov 24."]
 
 
 def test_order_ends_now_or_after_a_day(centre: Facility, desk: Client) -> None:
@@ -135,7 +138,7 @@ def test_order_ends_now_or_after_a_day(centre: Facility, desk: Client) -> None:
     ends = send(desk, then, "end", last_date=WEDNESDAY)
 
     assert told(ended)[0].startswith("The end is set. 24 rides are canceled:")
-    assert told(ends)[0].startswith("The end is set. 20 rides are canceled: Fri 27 Nov,")
+    assert told(ends)[0].startswith("The end is set. 20 rides are canceled: Fri, Nov 27;")
     now.refresh_from_db()
     then.refresh_from_db()
     assert (now.status, then.status, then.end_date) == ("ended", "active", WEDNESDAY)
@@ -149,7 +152,7 @@ def test_draft_is_activated(centre: Facility, desk: Client) -> None:
 
     assert "It is a draft: nothing is booked until it is activated." in text_of(before)
     assert "Activate" in text_of(before)
-    assert told(response)[0].startswith("The standing order is active. 24 rides are booked: Mon 23 Nov,")
+    assert told(response)[0].startswith("The standing order is active. 24 rides are booked: Mon, Nov 23;")
     assert "Activate" not in text_of(response)
 
 

@@ -62,8 +62,8 @@ def test_month_is_a_table_of_weeks_that_names_each_day_in_words(order: StandingO
     weekdays = re.findall(r'<th scope="col"><abbr title="(\w+)">', page)
     assert weekdays == ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
     assert page.count('<td class="outside">') == 5
-    assert cell(response, 20) == "Friday 20 November, no ride"
-    assert cell(response, 23) == "Monday 23 November, 2 rides, booked"
+    assert cell(response, 20) == "Friday, November 20, no ride"
+    assert cell(response, 23) == "Monday, November 23, 2 rides, booked"
     assert 'aria-current="date"' in page
     assert "10:30" in page
 
@@ -79,19 +79,19 @@ def test_days_beside_the_pattern_say_what_became_of_them(centre: Facility, order
 
     response = _open(order)
 
-    assert cell(response, 23) == "Monday 23 November, 2 rides, skipped"
-    assert cell(response, 25) == "Wednesday 25 November, 2 rides shifted to Thursday 26 November"
-    assert cell(response, 26) == "Thursday 26 November, 2 rides shifted from Wednesday 25 November, booked"
-    assert cell(response, 27) == "Friday 27 November, 2 rides moved to Saturday 28 November"
-    assert cell(response, 28) == "Saturday 28 November, 2 rides moved from Friday 27 November, booked"
-    assert cell(response, 30) == "Monday 30 November, 2 rides changed for this day, booked"
+    assert cell(response, 23) == "Monday, November 23, 2 rides, skipped"
+    assert cell(response, 25) == "Wednesday, November 25, 2 rides shifted to Thursday, November 26"
+    assert cell(response, 26) == "Thursday, November 26, 2 rides shifted from Wednesday, November 25, booked"
+    assert cell(response, 27) == "Friday, November 27, 2 rides moved to Saturday, November 28"
+    assert cell(response, 28) == "Saturday, November 28, 2 rides moved from Friday, November 27, booked"
+    assert cell(response, 30) == "Monday, November 30, 2 rides changed for this day, booked"
 
 
 def test_single_ride_is_named_as_one(centre: Facility) -> None:
     order = cast.order(centre, of={"return_mode": "none"})
     _shift(centre, WEDNESDAY, WEDNESDAY + DAY)
 
-    assert cell(_open(order), 26) == "Thursday 26 November, 1 ride shifted from Wednesday 25 November, booked"
+    assert cell(_open(order), 26) == "Thursday, November 26, 1 ride shifted from Wednesday, November 25, booked"
 
 
 def test_holds_closed_days_and_other_times_are_said(centre: Facility, order: StandingOrder) -> None:
@@ -101,10 +101,10 @@ def test_holds_closed_days_and_other_times_are_said(centre: Facility, order: Sta
 
     response = _open(order)
 
-    assert cell(response, 23) == "Monday 23 November, 2 rides, held"
-    assert cell(response, 25) == "Wednesday 25 November, 2 rides, center closed"
-    assert cell(response, 27) == "Friday 27 November, 2 rides at another time that day, booked"
-    assert "Mon 23 Nov 2026 to Mon 23 Nov 2026 Travel, set by system" in text_of(response)
+    assert cell(response, 23) == "Monday, November 23, 2 rides, held"
+    assert cell(response, 25) == "Wednesday, November 25, 2 rides, center closed"
+    assert cell(response, 27) == "Friday, November 27, 2 rides at another time that day, booked"
+    assert "Mon, Nov 23, 2026 to Mon, Nov 23, 2026 Travel, set by system" in text_of(response)
 
 
 def test_open_hold_names_who_set_it_and_when_it_is_asked_about(order: StandingOrder) -> None:
@@ -114,7 +114,7 @@ def test_open_hold_names_who_set_it_and_when_it_is_asked_about(order: StandingOr
 
     page = text_of(_open(order))
 
-    said = "From Mon 23 Nov 2026 until resumed Hospital stay, set by Dana Desk, review on Mon 30 Nov 2026"
+    said = "From Mon, Nov 23, 2026 until resumed Hospital stay, set by Dana Desk, review on Mon, Nov 30, 2026"
     assert said in page
 
 
@@ -127,9 +127,9 @@ def test_what_happened_to_rides_is_said_by_leg(order: StandingOrder) -> None:
 
     response = _open(order, f"?day={MONDAY}")
 
-    assert cell(response, 23) == "Monday 23 November, 2 rides, under way and no-show"
+    assert cell(response, 23) == "Monday, November 23, 2 rides, under way and no-show"
     page = text_of(response)
-    assert "There Mon 23 Nov 09:55 10:30 under way The ride there Back Mon 23 Nov 15:00" in page
+    assert "There Mon, Nov 23, 09:55 10:30 under way The ride there Back Mon, Nov 23, 15:00" in page
     assert "no-show The ride back" in page
     assert f"/console/rides/{there.pk}/" in response.content.decode()
     assert "Skip this day" not in page
@@ -143,10 +143,10 @@ def test_days_that_could_not_be_booked_stand_out_with_why(order: StandingOrder) 
     response = _open(order, f"?day={MONDAY}")
 
     page = text_of(response)
-    assert cell(response, 23) == "Monday 23 November, 2 rides, could not be booked"
-    assert "1 coming day could not be booked: Mon 23 Nov The rider has another ride at this time." in page
-    assert "Wed 25 Nov The rider's record does not allow bookings." in page
-    assert "Fri 27 Nov A booking rule does not allow it." in page
+    assert cell(response, 23) == "Monday, November 23, 2 rides, could not be booked"
+    assert "1 coming day could not be booked: Mon, Nov 23 The rider has another ride at this time." in page
+    assert "Wed, Nov 25 The rider's record does not allow bookings." in page
+    assert "Fri, Nov 27 A booking rule does not allow it." in page
     assert response.content.decode().count("stands-out") == 3
 
 
@@ -156,7 +156,7 @@ def test_clock_change_is_said(centre: Facility) -> None:
 
     response = _open(order, f"?day={sunday}")
 
-    assert cell(response, 14) == "Sunday 14 March, 2 rides, planned, the clocks change"
+    assert cell(response, 14) == "Sunday, March 14, 2 rides, planned, the clocks change"
     assert "The clocks change: the time moved forward" in text_of(response)
 
 
@@ -169,7 +169,7 @@ def test_day_offers_what_can_be_done(centre: Facility, order: StandingOrder) -> 
     assert "Move…" in plain
     assert "Skip this day" in plain
     assert "From the series" not in plain
-    assert "2 rides shifted from Wednesday 25 November" in moved
+    assert "2 rides shifted from Wednesday, November 25" in moved
     assert "Skip this day" in moved
     assert "Skip this day" not in skipped
     assert "Move…" not in skipped
@@ -181,7 +181,7 @@ def test_day_without_rides_and_day_that_moved_say_so(centre: Facility, order: St
 
     assert "No rides on this day." in text_of(_open(order, f"?day={MONDAY + DAY}"))
     page = text_of(_open(order, f"?day={WEDNESDAY}"))
-    assert "The rides of this day take place on Thursday 26 November. Show that day" in page
+    assert "The rides of this day take place on Thursday, November 26. Show that day" in page
     assert "Nobody rides" not in page
 
 
@@ -267,9 +267,9 @@ def test_facts_show_terms_of_today_and_later_ones(centre: Facility) -> None:
 
     assert "Chair time 10:30 CT Pickup 09:40" in page
     assert "Return trip Scheduled 15:30 From Home, 1418 N Canary Ave, Chicago" in page
-    assert "From Mon 7 Dec 2026 on Days Mon Wed Fri Chair time 06:00 CT" in page
-    assert "First day Mon 23 Nov 2026 Last day Sun 21 Feb 2027 Payer State Medicaid" in page
-    assert "Authorization ends Fri 22 Jan 2027 Vehicle Wheelchair van Booked ahead 28 days" in page
+    assert "From Mon, Dec 7, 2026 on Days Mon Wed Fri Chair time 06:00 CT" in page
+    assert "First day Mon, Nov 23, 2026 Last day Sun, Feb 21, 2027 Payer State Medicaid" in page
+    assert "Authorization ends Fri, Jan 22, 2027 Vehicle Wheelchair van Booked ahead 28 days" in page
     assert "Authorization A-17 For drivers Ring twice For dispatchers Call first Facility note Chair 4" in page
 
 
@@ -287,7 +287,7 @@ def test_facts_show_destination_needs_and_preferred_drivers(centre: Facility) ->
 
     dropoff = f"To {centre.name}, {centre.address_line1}, {centre.city}"
     needs = "Needs Power wheelchair, back: Stretcher, 1 companion, oxygen"
-    assert f"{dropoff} Back to Daughter, 9 W Elm St, {HOME['city']} {needs} From Mon 7 Dec 2026 on" in page
+    assert f"{dropoff} Back to Daughter, 9 W Elm St, {HOME['city']} {needs} From Mon, Dec 7, 2026 on" in page
     assert "Needs Power wheelchair, 1 companion, oxygen Order" in page
     assert "Preferred drivers Pole, Ida; Pole, Abe" in page
     assert "Needs Power wheelchair, back: Stretcher From" in analyst
@@ -347,8 +347,8 @@ def test_page_asks_the_same_however_many_days(django_assert_num_queries: Any, ce
 def test_days_are_listed_by_the_dozen() -> None:
     days = [MONDAY + number * DAY for number in range(14)]
 
-    assert labels.listed(days[:2]) == "Mon 23 Nov, Tue 24 Nov"
-    assert labels.listed(days).endswith("Fri 4 Dec and 2 more")
+    assert labels.listed(days[:2]) == "Mon, Nov 23; Tue, Nov 24"
+    assert labels.listed(days).endswith("Fri, Dec 4 and 2 more")
 
 
 def test_weeks_begin_where_the_language_has_it() -> None:

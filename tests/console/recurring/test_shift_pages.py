@@ -67,25 +67,25 @@ def test_day_is_entered_and_shown_as_a_difference(centre: Facility, desk: Client
     assert response.redirect_chain == [(_of(shift), 302)]
     assert told(response) == ["The change is saved as a draft. Review its effects, then apply it."]
     page = text_of(response)
-    assert "Mon 23 Nov moves to Tue 24 Nov, chair time 06:00 Draft Apply Delete draft" in page
+    assert "Mon, Nov 23 moves to Tue, Nov 24, chair time 06:00 Draft Apply Delete draft" in page
     assert "It would move 1 rider" in page
-    assert "Canary, Orla Mon 23 Nov 10:30 pickup 09:55 Tue 24 Nov 06:00 pickup 05:25 2" in page
+    assert "Canary, Orla Mon, Nov 23, 10:30 pickup 09:55 Tue, Nov 24, 06:00 pickup 05:25 2" in page
     assert AuditEntry.objects.filter(action="calendar_shifts.preview").latest("pk").rider_ids == [rider.pk]
 
 
 @pytest.mark.parametrize(
     ("form", "columns", "said"),
     [
-        ({"kind": "closed"}, (None, None, None, "all"), "Mon 23 Nov: no service"),
+        ({"kind": "closed"}, (None, None, None, "all"), "Mon, Nov 23: no service"),
         (
             {"to_date": MONDAY, "offset_minutes": "-60", "applies_to": "mwf"},
             (MONDAY, None, -60, "mwf"),
-            "Mon 23 Nov: another time, 60 minutes earlier",
+            "Mon, Nov 23: another time, 60 minutes earlier",
         ),
         (
             {"offset_minutes": "15", "applies_to": "tts"},
             (TUESDAY, None, 15, "tts"),
-            "Mon 23 Nov moves to Tue 24 Nov, 15 minutes later",
+            "Mon, Nov 23 moves to Tue, Nov 24, 15 minutes later",
         ),
     ],
 )
@@ -161,7 +161,7 @@ def test_list_says_how_each_stands(centre: Facility, desk: Client) -> None:
 
     states = [page.index(word) for word in ("Draft", "In force", "Undone")]
     assert states == sorted(states)
-    assert "Mon 14 Dec: no service 2026-12-14 Draft All riders of that day 2026-11-20 09:00" in page
+    assert "Mon, Dec 14: no service Dec 14, 2026 Draft All riders of that day Fri, Nov 20, 09:00" in page
 
 
 def test_shift_is_applied_once_and_undone(centre: Facility, desk: Client) -> None:
@@ -173,7 +173,7 @@ def test_shift_is_applied_once_and_undone(centre: Facility, desk: Client) -> Non
     assert told(first) == told(second) == ["The change is applied. Rides are moved within a minute."]
     assert AuditEntry.objects.filter(action="calendar_shifts.apply").count() == 1
     assert "It moves 1 rider" in text_of(second)
-    assert "In force since 2026-11-20 09:00" in text_of(second)
+    assert "In force since Fri, Nov 20, 09:00" in text_of(second)
     generate_rides.generate(**TOLD)
     undone = desk.post(_of(shift, "undo/"), follow=True)
     assert told(undone) == ["The change is undone. Rides are moved back within a minute."]
@@ -223,7 +223,7 @@ def test_closed_day_and_what_needs_a_look(centre: Facility, desk: Client) -> Non
     assert "1 of them needs review: see the last column." in page
     assert "Conflicts with another ride No phone to tell the rider Driver off at that time: Del Driver" in page
     assert f"/console/rides/{other.pk}/" in seen.content.decode()
-    assert "Mon 23 Nov 10:30 pickup 09:55 No ride 2" in closed
+    assert "Mon, Nov 23, 10:30 pickup 09:55 No ride 2" in closed
     planner = visitor(UserRole.PLANNER)
     User.objects.get(role="planner").facilities.set([centre])
     calendar_shifts.undo(shift_id=CalendarShift.objects.get().pk, **TOLD)

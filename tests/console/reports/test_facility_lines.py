@@ -141,7 +141,7 @@ def test_page_draws_a_line_for_each_and_opens_it(supervisor: Client, three: list
     response = supervisor.get(f"{address}&each=facility")
 
     chart = response.context["chart"]
-    assert chart["labels"] == ["Mon 2026-11-02", "Tue 2026-11-03"]
+    assert chart["labels"] == ["Mon, Nov 2, 2026", "Tue, Nov 3, 2026"]
     assert [(one["name"], one["values"]) for one in chart["series"]] == [
         ("Alder", [100.0, 0.0]),
         ("Birch", [None, 100.0]),
@@ -149,7 +149,7 @@ def test_page_draws_a_line_for_each_and_opens_it(supervisor: Client, three: list
     looks = [(one["token"], one["mark"], tuple(one["dashes"])) for one in chart["series"]]
     assert all(len({look[at] for look in looks}) == 2 for at in range(3))
     rows = response.context["rows"]
-    assert [cell and cell["value"] for cell in rows[0]["each"]] == ["100.0 %", None]
+    assert [cell and cell["value"] for cell in rows[0]["each"]] == ["100.0%", None]
     behind = supervisor.get(rows[1]["each"][0]["url"])
     assert [row["ride"].facility.name for row in behind.context["rows"]] == ["Alder"]
     assert [one[0] for one in response.context["line_choices"]] == ["Total", "Each facility"]
@@ -166,7 +166,7 @@ def test_file_has_columns_for_each(supervisor: Client, three: list[legs.Cast]) -
     assert heads[-6:] == [
         f"{name}: Pickups on time{part}" for name in ("Alder", "Birch") for part in ("", ", numerator", ", denominator")
     ]
-    assert [row[:4] for row in rows] == [["Mon 2026-11-02", "1.0", "1", "1"], ["Tue 2026-11-03", "0.5", "1", "2"]]
+    assert [row[:4] for row in rows] == [["Mon, Nov 2, 2026", "1.0", "1", "1"], ["Tue, Nov 3, 2026", "0.5", "1", "2"]]
     assert [row[-6:] for row in rows] == [["1.0", "1", "1", "", "", ""], ["0.0", "0", "1", "1.0", "1", "1"]]
 
 

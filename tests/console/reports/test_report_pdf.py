@@ -115,14 +115,14 @@ def test_pdf_says_what_it_is_about_and_can_be_read_aloud(
 
     said = text(made)
     assert said.partition("Prairie Mobility")[1]
-    assert f"2026-11-01 to 2026-11-30 Facilities: {month.facility.name} · Provider: All providers" in said
-    assert "Created 2026-11-20 09:00 CT for " in said
+    assert f"Nov 1, 2026 to Nov 30, 2026 Facilities: {month.facility.name} · Provider: All providers" in said
+    assert "Created Fri, Nov 20, 2026, 09:00 CT for " in said
     assert f"1 / {len(made.pages)}" in said
     root = cast(Any, made.trailer["/Root"])
     assert root["/MarkInfo"]["/Marked"]
     assert b"pdfuaid:part" in root["/Metadata"].get_data()
     if path != "utilization/":
-        assert "Data as of 2026-11-20 09:00" in said
+        assert "Data as of Fri, Nov 20, 09:00" in said
         assert "definitions kpi-1" in said
 
 
@@ -190,8 +190,8 @@ def test_facilities_side_by_side_in_pdf(supervisor: Client, db: None) -> None:
 
     said = text(report(supervisor, f"pickupOnTimeRate/?{NOVEMBER}&each=facility&facility={ids}"))
 
-    assert "By day Alder Birch Total Mon 2026-11-02 100.0 % 1 of 1 \N{EN DASH} 100.0 % 1 of 1" in said
-    assert "Tue 2026-11-03 0.0 % 0 of 1 100.0 % 1 of 1 50.0 % 1 of 2" in said
+    assert "By day Alder Birch Total Mon, Nov 2, 2026 100.0% 1 of 1 \N{EN DASH} 100.0% 1 of 1" in said
+    assert "Tue, Nov 3, 2026 0.0% 0 of 1 100.0% 1 of 1 50.0% 1 of 2" in said
 
 
 def test_restated_days_are_listed_in_pdf(supervisor: Client, month: legs.Cast) -> None:

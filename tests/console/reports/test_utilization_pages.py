@@ -50,7 +50,7 @@ def test_page_file_and_api_say_the_same(supervisor: Client, crew: legs.Cast, of:
     assert filed == [name, *(str(float(wire[one]) if one == "miles" else wire[one]) for one in numbers)]
     assert heads[0] == of.capitalize()
     assert [row[one] for one in ("name", "rides", "busy", "on_board", "on_shift", "share", "miles")] == [
-        name, "3", "1 h 00 min", "0 h 45 min", "8 h 00 min", "12.5 %", "0.0 mi",
+        name, "3", "1 h 00 min", "0 h 45 min", "8 h 00 min", "12.5%", "0.0 mi",
     ]  # fmt: skip
     assert row["last"] == dt.date(2026, 11, 3)
 
@@ -61,7 +61,7 @@ def test_days_of_a_driver_open_the_board(supervisor: Client, crew: legs.Cast) ->
     page = supervisor.get(row["url"])
 
     days = [(one["date"].day, one["rides"], one["busy"], one["on_shift"], one["share"]) for one in page.context["rows"]]
-    assert days == [(3, "1", "0 h 20 min", "2 h 00 min", "16.7 %"), (2, "2", "0 h 40 min", "6 h 00 min", "11.1 %")]
+    assert days == [(3, "1", "0 h 20 min", "2 h 00 min", "16.7%"), (2, "2", "0 h 40 min", "6 h 00 min", "11.1%")]
     assert "Quill, Mara" in text_of(page)
     assert "<title>Utilization by day" in page.content.decode()
     for one in page.context["rows"]:
@@ -158,7 +158,7 @@ def test_without_a_shift_there_is_no_share(supervisor: Client, crew: legs.Cast) 
 
     rows = supervisor.get(f"{WORK}?{NOVEMBER}").context["rows"]
 
-    assert [(row["busy"], row["share"]) for row in rows] == [("1 h 00 min", "12.5 %"), ("0 h 20 min", "\N{EN DASH}")]
+    assert [(row["busy"], row["share"]) for row in rows] == [("1 h 00 min", "12.5%"), ("0 h 20 min", "\N{EN DASH}")]
 
 
 @pytest.mark.parametrize(

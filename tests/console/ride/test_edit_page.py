@@ -66,7 +66,7 @@ def test_untouched_form_changes_nothing(desk: Client, ride: Ride) -> None:
 def test_new_time_moves_the_return_along_and_is_in_the_history(desk: Client, ride: Ride) -> None:
     values = posted(desk, ride) | {"clock": "2:30p"}
     seen = text_of(desk.post(page(ride, "check/"), values))
-    assert "Pickup time: Fri 20 Nov, 14:00 CT → Fri 20 Nov, 14:30 CT" in seen
+    assert "Pickup time: Fri, Nov 20, 14:00 CT → Fri, Nov 20, 14:30 CT" in seen
     assert "Return trip: 17:00 CT → 17:30 CT" in seen
     assert "Moved to another time" in seen
 
@@ -75,7 +75,7 @@ def test_new_time_moves_the_return_along_and_is_in_the_history(desk: Client, rid
     ride.refresh_from_db()
     assert ride.pickup_at == factories.PICKUP + HOUR / 2
     assert set(Ride.objects.values_list("pickup_at", flat=True)) == {ride.pickup_at, ride.pickup_at + 3 * HOUR}
-    assert "Pickup time: Fri 20 Nov, 14:00 CT → Fri 20 Nov, 14:30 CT" in text_of(answer)
+    assert "Pickup time: Fri, Nov 20, 14:00 CT → Fri, Nov 20, 14:30 CT" in text_of(answer)
 
 
 def test_address_notes_needs_and_contact_change(desk: Client, ride: Ride) -> None:
@@ -265,7 +265,7 @@ def test_ride_is_linked_with_others_of_that_day_and_the_next(
     form: Any = desk.get(page_url).context["link"]
     options = list(form["rides"])
     assert [option.data["value"] for option in options] == [str(later.pk), str(next_day.pk)]
-    assert options[0].choice_label.startswith("Fri 20 Nov, 16:00 CT: ")
+    assert options[0].choice_label.startswith("Fri, Nov 20, 16:00 CT: ")
 
     answer = desk.post(f"{page_url}link/", {"version": ride.version, "rides": [str(next_day.pk)]}, follow=True)
 

@@ -70,7 +70,7 @@ def test_r2_cancel_needs_reason_and_history_has_user_and_time(desk: Client) -> N
     assert told(done) == ["The ride is canceled."]
     event = Event.objects.get(subject_id=ride.pk, type="ride.cancelled")
     assert (event.occurred_at, event.data["reasonCode"]) == (NOW, "rider_ill")
-    assert "2026-11-20 09:00:00 Canceled Dana Desk" in text_of(done)
+    assert "Fri, Nov 20, 09:00:00 Canceled Dana Desk" in text_of(done)
 
 
 def test_stale_page_returns_409_with_changes_and_saves_nothing(desk: Client) -> None:

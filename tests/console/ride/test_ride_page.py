@@ -88,7 +88,7 @@ def test_dispatchers_see_all_of_a_ride() -> None:
     for said in (
         "Canary, Orla",
         "Unassigned",
-        "Fri 20 Nov 2026, 14:00 CT",
+        "Fri, Nov 20, 2026, 14:00 CT",
         "REF-17",
         "North door",
         "Unit 4 West, Room 417",
@@ -146,7 +146,7 @@ def test_title_and_addresses_name_nobody() -> None:
     page = visitor(UserRole.DISPATCHER).get(page_of(ride)).content.decode()
 
     title = page.partition("<title>")[2].partition("</title>")[0]
-    assert title == "Ride on Fri 20 Nov 2026, 14:00 CT · Carelane"
+    assert title == "Ride on Fri, Nov 20, 2026, 14:00 CT · Carelane"
 
 
 def test_ride_out_of_reach_is_404_and_role_without_rides_403() -> None:

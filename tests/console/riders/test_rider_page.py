@@ -89,7 +89,7 @@ def test_dispatchers_see_all_of_a_rider() -> None:
     for text in (
         "Kettleworth, Ernest On hold",
         "Born 04/27/1945, age 81 · called Ernie · (312) 555-0131 ext. 2725",
-        "On hold, Sun 1 Nov 2026 to Mon 30 Nov 2026. Away",
+        "On hold, Sun, Nov 1, 2026 to Mon, Nov 30, 2026. Away",
         "Hand-to-hand: a person has to receive the rider",
         "Infection precautions: contact",
         "Identity not verified",

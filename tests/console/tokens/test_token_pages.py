@@ -70,7 +70,7 @@ def test_list_tells_what_each_token_may_and_until_when() -> None:
     page = text_of(visitor().get(LIST))
 
     assert f"clt_…{token.key_id[-4:]} production Active {token.client.name}" in page
-    assert "Billing, read only rides:read 2026-11-20 09:00 Never 2027-01-19 09:00 , in 60 days" in page
+    assert "Billing, read only rides:read Fri, Nov 20, 09:00 Never Tue, Jan 19, 2027, 09:00 , in 60 days" in page
     assert token.key_id not in page
 
 
@@ -214,7 +214,7 @@ def test_token_is_rotated_with_an_overlap() -> None:
     token.refresh_from_db()
     assert (new.replaces_id, token.overlap_until) == (token.pk, NOW + dt.timedelta(hours=1))
     assert token_format.read(_text_in(answer)) is not None
-    assert "The older one works until 2026-11-20 10:00" in text_of(answer)
+    assert "The older one works until Fri, Nov 20, 10:00" in text_of(answer)
     assert f"Replaced by clt_…{new.key_id[-4:]}" in text_of(client.get(_page(token)))
     assert f"Replaces clt_…{token.key_id[-4:]}" in text_of(client.get(_page(new)))
 
@@ -236,7 +236,7 @@ def test_token_is_revoked_with_a_reason() -> None:
     said = client.post(_page(token, "revoke/"), {"reason": "Laptop lost"}, follow=True)
 
     assert (silent.status_code, "This field is required." in text_of(silent)) == (422, True)
-    assert "Revoked 2026-11-20 09:00 , just now : Laptop lost" in text_of(said).replace("now:", "now :")
+    assert "Revoked Fri, Nov 20, 09:00 , just now : Laptop lost" in text_of(said).replace("now:", "now :")
     assert "Revoke…" not in text_of(said)
 
 

@@ -45,7 +45,7 @@ def test_count_comes_first_and_sends_nothing() -> None:
     response = visitor().get(_page(endpoint), SINCE | {"until": "2026-11-20T09:01"})
 
     page = text_of(response)
-    assert "3 events would be sent again Recorded from 2026-11-19 09:00 until 2026-11-20 09:01 ." in page
+    assert "3 events would be sent again Recorded from Thu, Nov 19, 09:00 until Fri, Nov 20, 09:01 ." in page
     assert "Given up 2 Held while nothing was sent 1 Send 3 events" in page
     assert (Job.objects.count(), Delivery.objects.filter(status="pending").count()) == (0, 0)
 

@@ -61,7 +61,7 @@ def test_rotation_shows_new_secret_and_old_remains_for_overlap() -> None:
     assert (older.text, older.expires_at) == (made.SECRET, NOW + dt.timedelta(hours=1))
     assert "Deliveries are signed with 2 secrets until the older ones run out." in text_of(answer)
     shown = client.get(page)
-    assert "the secret of 2026-11-20 09:00 , an older secret, until 2026-11-20 10:00" in text_of(shown)
+    assert "the secret of Fri, Nov 20, 09:00 , an older secret, until Fri, Nov 20, 10:00" in text_of(shown)
     assert secret not in shown.content.decode() + _kept(client)
 
 
