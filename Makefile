@@ -8,7 +8,7 @@ RUNS := $(VENV)/python -m lib.local_run.run
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help run manage demo reset test nightly coverage judge-coverage check fix docs texts bench shots chaos lock install install-dev
+.PHONY: help run manage demo reset test nightly coverage judge-coverage check fix docs texts strings bench shots chaos lock install install-dev
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ docs: install-dev ## Write docs/openapi.json, docs/errors.md and docs/figures.md
 
 texts: install-dev ## Bring locale/ in line with what is marked in the tree, and name what is not translated
 	@exec $(VENV)/python -m tests.texts
+
+strings: install-dev ## Write every visible text with its places to var/strings.txt, for a review
+	@exec $(VENV)/python -m tests.strings
 
 bench: install-dev ## Measure speed and memory against bare floors; ONLY= chooses one
 	@exec $(VENV)/python -m tests.bench $(ONLY)

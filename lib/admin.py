@@ -74,7 +74,7 @@ class SeenVersionForm(forms.ModelForm[Any]):
         seen = self.cleaned_data.get("seen_version")
         if not self.instance._state.adding and seen != self.instance.version:
             raise ValidationError(
-                _("Somebody changed this record after you opened it. Open it again to see their changes."),
+                _("Someone else changed this record. Open it again to see the changes."),
                 code="stale",
             )
         return cleaned

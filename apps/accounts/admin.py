@@ -53,9 +53,9 @@ class UserAdmin(ButtonedAdmin[User]):
     buttons = (
         Button(
             name="sign_in_link",
-            label=_("Make a sign-in link"),
+            label=_("Create a sign-in link"),
             act="make_sign_in_link",
-            warning=_("Whoever opens the link within 24 hours sets this person's password. It works once."),
+            warning=_("The link sets this person's password. It works once, within 24 hours."),
             offered=_is_active,
         ),
         Button(
@@ -146,9 +146,7 @@ class ApiTokenAdmin(ButtonedAdmin[ApiToken]):
             _("Bounds"),
             {
                 "fields": ("scopes", ("facility_ids", "provider_ids"), "allowed_cidrs"),
-                "description": _(
-                    "Where one is empty it does not bind: all scopes of the role, every place, any address."
-                ),
+                "description": _("Blank fields set no limit: all scopes of the role, all places, any address."),
             },
         ),
         (
@@ -169,7 +167,7 @@ class ApiTokenAdmin(ButtonedAdmin[ApiToken]):
             name="revoke",
             label=_("Revoke"),
             act="revoke",
-            warning=_("The system that holds this token is refused from now on. This cannot be undone."),
+            warning=_("Systems can no longer use this token. This cannot be undone."),
             asks_reason=True,
             offered=_is_live,
         ),

@@ -110,45 +110,46 @@ KPI_TEXTS: Final[Mapping[str, KpiText]] = {
     "willCallResponse": KpiText(
         title=_("Will-call response, median"),
         question=_("How long after the rider was marked ready did the vehicle arrive?"),
-        population=_("Released will-call rides with an arrival time"),
+        population=_("Will-call rides marked ready with an arrival time"),
         counted=_("Minutes from ready to arrival at the pickup"),
     ),
     "willCallResponseP90": KpiText(
         title=_("Will-call response, 90th percentile"),
         question=_("How long after the rider was marked ready did the vehicle arrive?"),
-        population=_("Released will-call rides with an arrival time"),
+        population=_("Will-call rides marked ready with an arrival time"),
         counted=_("Minutes from ready to arrival at the pickup"),
     ),
     "willCallResponseOnTarget": KpiText(
         title=_("Will-calls reached by the promised time"),
         question=_("How often did the vehicle arrive by the time promised when the rider was marked ready?"),
         population=_(
-            "Released will-call rides with an arrival time, and those completed or unfulfilled by the provider's fault"
+            "Will-call rides marked ready with an arrival time, and those completed or unfulfilled by the "
+            "provider's fault"
         ),
         counted=_("Arrived at the pickup by the promised time, which follows the facility's service agreement"),
     ),
     "dischargeReadyToDepart": KpiText(
         title=_("Discharge: ready to on board, median"),
         question=_("How long did a patient who was ready wait to board?"),
-        population=_("Released hospital discharges with a boarding time"),
+        population=_("Hospital discharges marked ready with a boarding time"),
         counted=_("Minutes from ready to boarding"),
     ),
     "dischargeReadyToDepartP90": KpiText(
         title=_("Discharge: ready to on board, 90th percentile"),
         question=_("How long did a patient who was ready wait to board?"),
-        population=_("Released hospital discharges with a boarding time"),
+        population=_("Hospital discharges marked ready with a boarding time"),
         counted=_("Minutes from ready to boarding"),
     ),
     "dischargeWithin60": KpiText(
         title=_("Discharges boarded within 60 minutes"),
         question=_("How often did a patient board within 60 minutes of being ready?"),
-        population=_("Released hospital discharges that were boarded or unfulfilled by the provider's fault"),
+        population=_("Hospital discharges marked ready that were boarded or unfulfilled by the provider's fault"),
         counted=_("Boarded no later than 60 minutes after ready"),
     ),
     "dischargeWithin180": KpiText(
         title=_("Discharges boarded within 180 minutes"),
         question=_("How often did a patient board within 180 minutes of being ready?"),
-        population=_("Released hospital discharges that were boarded or unfulfilled by the provider's fault"),
+        population=_("Hospital discharges marked ready that were boarded or unfulfilled by the provider's fault"),
         counted=_("Boarded no later than 180 minutes after ready"),
     ),
     "dischargeOrderToReady": KpiText(
@@ -156,7 +157,7 @@ KPI_TEXTS: Final[Mapping[str, KpiText]] = {
         question=_(
             "How long after the discharge order was the patient ready? This measures the facility, not the fleet."
         ),
-        population=_("Released hospital discharges with a discharge order time"),
+        population=_("Hospital discharges marked ready with a discharge order time"),
         counted=_("Minutes from the discharge order to ready"),
     ),
     "etaDeviation": KpiText(
@@ -168,7 +169,7 @@ KPI_TEXTS: Final[Mapping[str, KpiText]] = {
     "leadTime": KpiText(
         title=_("Lead time, median"),
         question=_("How long before the pickup was a ride requested?"),
-        population=_("Booked rides; will-call rides once they are released"),
+        population=_("Booked rides; will-call rides once they are marked ready"),
         counted=_("Minutes from the request to the pickup time, or for a will-call ride to the promised time"),
     ),
     "timeToAssign": KpiText(
@@ -221,13 +222,13 @@ KPI_TEXTS: Final[Mapping[str, KpiText]] = {
     "returnWait": KpiText(
         title=_("Wait for the return trip from dialysis, median"),
         question=_("How long did a patient who was ready after treatment wait for the vehicle?"),
-        population=_("Released return rides from dialysis with an arrival time"),
+        population=_("Return rides from dialysis marked ready with an arrival time"),
         counted=_("Minutes from ready to arrival at the pickup"),
     ),
     "returnWaitP90": KpiText(
         title=_("Wait for the return trip from dialysis, 90th percentile"),
         question=_("How long did a patient who was ready after treatment wait for the vehicle?"),
-        population=_("Released return rides from dialysis with an arrival time"),
+        population=_("Return rides from dialysis marked ready with an arrival time"),
         counted=_("Minutes from ready to arrival at the pickup"),
     ),
     "exceptionRate": KpiText(
@@ -299,16 +300,16 @@ EXCLUSION_TEXTS: Final[Mapping[str, Text]] = {
     "will_call": _("Will-call"),
     "not_will_call": _("Not will-call"),
     "not_released": _("Never marked ready"),
-    "not_reached": _("Released, but ended or still waiting without a vehicle, without the provider's fault"),
+    "not_reached": _("Marked ready, but ended or still waiting without a vehicle, without the provider's fault"),
     "not_discharge": _("Not a hospital discharge"),
     "not_boarded": _("Never boarded"),
     "without_boarding": _("Completed, or unfulfilled by the provider's fault, without a boarding time"),
     "without_order_time": _("Without a discharge order time"),
     "without_promise": _("Without a promised time"),
-    "without_due_time": _("Will-call rides that were never released, and rides recorded after the fact"),
+    "without_due_time": _("Will-call rides that were never marked ready, and rides recorded after the fact"),
     "after_the_fact": _("Recorded after the fact"),
     "never_assigned": _("No driver ever accepted"),
-    "without_start": _("Accepted, but neither scheduled nor released"),
+    "without_start": _("Accepted, but neither scheduled nor marked ready"),
     "without_times": _("Boarded, but without an arrival time"),
     "without_ride_time": _("Completed without a time on board or an estimated drive time"),
     "not_to_dialysis": _("Not a ride to dialysis"),
@@ -363,27 +364,29 @@ MEASURE_TEXTS: Final[Mapping[str, Text]] = {
     "appointment_not_tried": _("Rides to an appointment that were not carried out"),
     "no_appointment": _("Return rides, and rides without an appointment"),
     # Will-call.
-    "will_call_due": _("Released will-call rides that were reached, completed or unfulfilled by the provider's fault"),
+    "will_call_due": _(
+        "Will-call rides marked ready that were reached, completed or unfulfilled by the provider's fault"
+    ),
     "will_call_kept": _("Will-call rides reached by the promised time"),
-    "will_call_not_reached": _("Released will-call rides without a vehicle, without the provider's fault"),
+    "will_call_not_reached": _("Will-call rides marked ready without a vehicle, without the provider's fault"),
     "will_call_not_released": _("Will-call rides that were never marked ready"),
     "not_will_call": _("Rides that are not will-call"),
-    "will_call_no_arrival": _("Released will-call rides without an arrival time"),
+    "will_call_no_arrival": _("Will-call rides marked ready without an arrival time"),
     # Discharges.
-    "discharge_due": _("Released discharges that were boarded or unfulfilled by the provider's fault"),
+    "discharge_due": _("Discharges marked ready that were boarded or unfulfilled by the provider's fault"),
     "discharge_in_target": _("Discharges boarded within 60 minutes"),
     "discharge_in_limit": _("Discharges boarded within 180 minutes"),
-    "discharge_not_boarded": _("Released discharges that were never boarded, without the provider's fault"),
-    "discharge_no_boarding": _("Released discharges without a boarding time"),
+    "discharge_not_boarded": _("Discharges marked ready that were never boarded, without the provider's fault"),
+    "discharge_no_boarding": _("Discharges marked ready without a boarding time"),
     "discharge_not_released": _("Discharges that were never marked ready"),
-    "discharge_no_order": _("Released discharges without a discharge order time"),
+    "discharge_no_order": _("Discharges marked ready without a discharge order time"),
     "not_discharge": _("Rides that are not a hospital discharge"),
     # Promised times and assignment.
     "promised": _("Rides with a promised time"),
     "not_promised": _("Rides without a promised time"),
     "without_due_time": _("Rides without a due time"),
     "never_accepted": _("Rides that no driver accepted"),
-    "accepted_unasked": _("Accepted rides that were neither scheduled nor released"),
+    "accepted_unasked": _("Accepted rides that were neither scheduled nor marked ready"),
     # During the ride.
     "not_boarded": _("Rides that were never boarded"),
     "boarded_unseen": _("Boarded without an arrival time or a due time"),
@@ -399,7 +402,7 @@ MEASURE_TEXTS: Final[Mapping[str, Text]] = {
     "treatment_not_tried": _("Rides to dialysis that were neither completed nor unfulfilled"),
     "not_to_chair": _("Rides that do not go to dialysis"),
     "not_from_chair": _("Rides that are not return rides from dialysis"),
-    "return_not_reached": _("Return rides from dialysis without a release or an arrival time"),
+    "return_not_reached": _("Return rides from dialysis not marked ready or without an arrival time"),
     # Documentation and location.
     "documented": _("Completed rides with all required documents"),
     "located": _("Completed rides verified by the driver's device at pickup and drop-off"),

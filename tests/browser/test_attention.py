@@ -162,7 +162,7 @@ def test_sound_is_muted_by_keyboard_and_a_blocked_sound_is_named(inspector_of: I
         page.get_by_role("button", name="Play it").click()
         page.wait_for_function("() => window.__played === 1")
 
-        for said in ("New alerts are silent for 30 minutes.", "New alerts are heard again."):
+        for said in ("New alerts are silent for 30 minutes.", "New alerts are no longer muted."):
             page.keyboard.press("Control+k")
             page.keyboard.type("new alerts")
             expect(page.locator("#palette [role=option]").first).to_contain_text("new alerts")
@@ -201,14 +201,14 @@ def test_preferences_try_the_sound_and_ask_the_browser(
         page.wait_for_function("() => window.__played === 1")
         page.evaluate("() => { window.__blocked = true; }")
         page.get_by_role("button", name="Try it").press("Enter")
-        expect(page.locator("#sound-stand")).to_contain_text("The browser played nothing.")
+        expect(page.locator("#sound-stand")).to_contain_text("No sound was played.")
         found = faults(page)
         page.get_by_role("button", name="Allow it in this browser").press("Enter")
         expect(stand).to_contain_text(says)
-        expect(page.get_by_label("A notification of the browser")).to_be_focused()
-        expect(page.get_by_label("A notification of the browser")).to_be_checked(checked=answer == "granted")
-        page.get_by_label("A notification of the browser").check()
-        page.get_by_label("A sound").check()
+        expect(page.get_by_label("Browser notification")).to_be_focused()
+        expect(page.get_by_label("Browser notification")).to_be_checked(checked=answer == "granted")
+        page.get_by_label("Browser notification").check()
+        page.get_by_label("Sound").check()
         found += faults(page)
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_text("Your preferences are saved.")).to_be_visible()

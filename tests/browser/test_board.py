@@ -351,7 +351,7 @@ def test_b14_suggestions_are_accepted_at_once_or_discarded(page: Page, day: Seed
     many = page.locator("input[name=suggestion]").count()
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
-    page.get_by_role("button", name=f"Accept all {many}").click()
+    page.get_by_role("button", name=f"Assign all {many}").click()
     expect(page.locator(".messages")).to_contain_text(f"{many} rides are assigned.", timeout=30_000)
 
     portions = -(-many // accepting_views.PORTION)

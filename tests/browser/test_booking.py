@@ -183,7 +183,7 @@ def test_k4_k5_error_links_to_its_field_and_input_stays(desk: Inspector, grace: 
         expect(page.locator("#id_clock")).to_be_focused()
         echo = page.locator("#echo")
         page.keyboard.type("25:00")
-        expect(echo).to_have_text("This is no time. Write it like 14:30, 2:30p, +45 or now.")
+        expect(echo).to_have_text("Enter a time such as 14:30, 2:30p, +45 or now.")
         found += faults(page)
         for said, shown in (
             ("2:30p", "14:30"),

@@ -115,7 +115,7 @@ def test_w2_day_is_worked_through_and_a_second_ready_is_ignored(
         version = Ride.objects.get(pk=signed.pk).version
 
         other.keyboard.press("Enter")
-        expect(other.get_by_text("The ride was released already.")).to_be_visible()
+        expect(other.get_by_text("The ride is already marked ready.")).to_be_visible()
         assert Ride.objects.get(pk=signed.pk).version == version
 
         page.get_by_role("button", name="Another mode").click()
@@ -151,11 +151,11 @@ def test_day_of_two_facilities_is_filtered_and_printed(inspector_of: InspectorOf
         page.goto(inspector.url + BASE)
         expect(page.get_by_role("heading", level=1)).to_contain_text("2 facilities")
         page.get_by_label("Facility").select_option("Birch Lodge")
-        page.get_by_role("button", name="Show").click()
+        page.get_by_role("button", name="Apply").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("Birch Lodge")
         assert f"facility={lodge.pk}" in page.url
         page.get_by_label("Facility").select_option("All of mine")
-        page.get_by_role("button", name="Show").click()
+        page.get_by_role("button", name="Apply").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("2 facilities")
 
         page.get_by_role("link", name="Print").click()

@@ -258,8 +258,8 @@ def test_several_deliveries_are_sent_again_after_a_question(desk: Inspector, rec
     with desk.context() as context:
         page = context.new_page()
         page.goto(f"{desk.url}/console/developers/deliveries/?endpoint={endpoint.pk}")
-        page.get_by_label("Tick all on this page").check()
-        page.get_by_role("button", name="Send the ticked ones again").click()
+        page.get_by_label("Select all on this page").check()
+        page.get_by_role("button", name="Send selected again").click()
         expect(page.locator("h1")).to_have_text("Send 2 deliveries again?")
         found = faults(page)
         _shoot(desk, page, "resend")
@@ -408,7 +408,7 @@ def test_alert_is_acknowledged_and_the_count_goes_down(desk: Inspector) -> None:
         page.goto(f"{desk.url}/console/home/")
         before = page.locator(".bell .count").inner_text()
         page.locator(".bell").click()
-        page.get_by_role("button", name=re.compile("Acknowledge.*An endpoint fails")).click()
+        page.get_by_role("button", name=re.compile("Mark as handled.*An endpoint fails")).click()
         expect(page.locator(".message.success")).to_be_visible()
 
         assert (before, page.locator(".bell .count").inner_text()) == ("2", "1")

@@ -151,7 +151,7 @@ def test_e2_e3_e4_keys_take_snooze_open_and_close(inspector_of: InspectorOf, dan
         page.keyboard.press("j")
         exceptions.acknowledge(exception_id=second.pk, by=colleague, at=timezone.now())
         page.keyboard.press("e")  # E2: another user was faster
-        expect(page.locator(".toast.error")).to_contain_text("Cole League has it already.")
+        expect(page.locator(".toast.error")).to_contain_text("Cole League has already claimed it.")
         expect(page.locator(f"#row-{second.pk}")).to_contain_text("Cole League")
         found += faults(page)
 
@@ -198,7 +198,7 @@ def test_e2_desk_works_without_script_and_single_keys_can_be_off(inspector_of: I
         expect(page.get_by_text("You are now the owner.")).to_be_visible()
         page.get_by_role("link", name="Snooze…").click()
         page.get_by_role("button", name="15 minutes").click()
-        expect(page.get_by_text("No exception passes this filter.")).to_have_count(0)
+        expect(page.get_by_text("No exceptions match this filter.")).to_have_count(0)
     with inspector.context() as context:
         page = context.new_page()
         page.goto(f"{inspector.url}{BASE}?snoozed=all")

@@ -164,7 +164,7 @@ def test_c2_c3_c4_two_hundred_rows_are_sorted_and_saved(inspector_of: InspectorO
 
         page.get_by_label("Credentials", exact=True).select_option("within_7")
         with page.expect_navigation():
-            page.get_by_role("button", name="Show").click()
+            page.get_by_role("button", name="Apply").click()
         names = page.locator("tbody th a").all_inner_texts()
         with page.expect_download() as saved:
             page.get_by_role("link", name="Save as CSV").click()
@@ -188,7 +188,7 @@ def test_a_suspension_shows_the_rides_first_and_releases_them(inspector_of: Insp
         page.goto(f"{inspector.url}{FLEET}drivers/")
         page.get_by_label("Name").fill("diaz")
         with page.expect_navigation():
-            page.get_by_role("button", name="Show").click()
+            page.get_by_role("button", name="Apply").click()
         assert "diaz" not in page.url
         found += faults(page)
         page.get_by_role("link", name="Diaz, Ada").click()

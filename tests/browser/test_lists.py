@@ -94,7 +94,7 @@ def test_search_for_drivers_stays_when_they_are_sorted(inspector_of: InspectorOf
         page = context.new_page()
         page.goto(inspector.url + DRIVERS)
         page.get_by_label("Name").first.fill("ada")
-        page.get_by_role("button", name="Show").click()
+        page.get_by_role("button", name="Apply").click()
         with page.expect_navigation():
             page.get_by_role("button", name="Driver", exact=True).click()
         names = page.locator("tbody th a").all_inner_texts()
@@ -194,7 +194,7 @@ def test_board_of_several_regions_is_narrowed_down_and_stays_so(inspector_of: In
         page.get_by_title("Filter").click()
         found += faults(page)
         page.get_by_label("Facility").select_option("Ours")
-        page.locator(".board-part").get_by_role("button", name="Show").click()
+        page.locator(".board-part").get_by_role("button", name="Apply").click()
         page.wait_for_url(f"**/?facility={ours.pk}*")
         expect(page.locator(".driver-row")).to_have_count(1)
         expect(page.locator("[data-counter=waiting] strong")).to_have_text("1")

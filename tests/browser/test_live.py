@@ -250,7 +250,7 @@ def test_inbox_follows_in_every_session(inspector_of: InspectorOf, streams: bool
         expect(inbox.locator("#alerts h2").first).to_contain_text("waited 30 minutes", timeout=PATIENCE)
         heard = home.locator("#announced").inner_text()
         findings = faults(home) + faults(inbox)
-        inbox.get_by_role("button", name="Acknowledge").click()
+        inbox.get_by_role("button", name="Mark as handled").click()
         expect(home.locator("#inbox-bell .count")).to_have_count(0, timeout=PATIENCE)
         expect(inbox.locator("#alerts")).to_contain_text("Nothing needs your attention.")
         told = other.evaluate(

@@ -139,7 +139,7 @@ def test_figures_open_to_rides_by_keys_alone(desk: Inspector) -> None:
         expect(page.locator(".counted[open] dl")).to_contain_text("kpi-1")
         assert faults(page) == []
         page.locator(".figures > li > .of a").first.press("Enter")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Rides behind: Pickups on time")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Rides in: Pickups on time")
         expect(page.locator("main tbody tr")).to_have_count(45)
 
 

@@ -37,7 +37,7 @@ def test_first_use_leads_from_step_to_step_and_folds_away(inspector_of: Inspecto
         shift = factories.ShiftFactory.create()
         page.reload()
         expect(next_step).to_contain_text("A vehicle that may be on the road")
-        next_step.get_by_role("link", name="Add its credentials").click()
+        next_step.get_by_role("link", name="Add credentials").click()
         expect(page).to_have_url(f"{inspector.url}/console/fleet/credentials/?of=vehicles")
 
         factories.file_credentials(shift.driver, shift.vehicle)
@@ -48,13 +48,13 @@ def test_first_use_leads_from_step_to_step_and_folds_away(inspector_of: Inspecto
         expect(setup.locator("li").first).to_be_hidden()
         found += faults(page)
         setup.locator("summary").press("Enter")
-        expect(setup.get_by_role("link", name="Make a token")).to_be_visible()
+        expect(setup.get_by_role("link", name="Create a token")).to_be_visible()
         found += faults(page)
 
         endpoint()
         page.reload()
         setup.locator("summary").click()
         expect(setup.get_by_text("Mail", exact=True)).to_be_visible()
-        expect(setup.get_by_role("link", name="Make a token")).to_have_count(0)
+        expect(setup.get_by_role("link", name="Create a token")).to_have_count(0)
 
     assert found == [], "\n".join(found)

@@ -75,7 +75,7 @@ def test_a_shift_is_planned_changed_and_planned_once_more(inspector_of: Inspecto
         page.get_by_label("From", exact=True).fill("6a")
         page.get_by_label("Until", exact=True).fill("25:00")
         page.get_by_role("button", name="Plan the shift").click()
-        expect(page.locator(".error-summary")).to_contain_text("Until: This is no time.")
+        expect(page.locator(".error-summary")).to_contain_text("Until: Enter a time such as 14:30")
         found += state()
         page.get_by_label("Until", exact=True).fill("1400")
         page.get_by_role("button", name="Plan the shift").click()

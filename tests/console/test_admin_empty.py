@@ -31,7 +31,7 @@ def test_filters_that_nothing_passes_can_be_cleared() -> None:
 
     page = client.get(f"{FACILITIES}?kind__exact=clinic").content.decode()
 
-    assert "Nothing passes these filters." in page
+    assert "No results. Change or clear the filters." in page
     assert '<a class="button" href="?">Clear all filters</a>' in page
 
 
@@ -41,7 +41,7 @@ def test_search_without_a_result_says_what_to_try() -> None:
 
     page = client.post(FACILITIES, {"q": "zzz"}).content.decode()
 
-    assert "Nothing here has these words." in page
+    assert "No results." in page
 
 
 def test_list_with_rows_says_nothing_of_the_kind() -> None:

@@ -206,7 +206,7 @@ def test_home_says_what_the_downtime_pack_lacks(pack: DowntimePack, settings: An
 
     DowntimePack.objects.all().delete()
     page = _home(UserRole.ADMIN)
-    assert "None has been made yet: is a worker running?" in text_of(page)
+    assert "Not created yet. Check that a worker is running." in text_of(page)
     assert b'id="downtime-pack" class="message error"' in page.content
 
     settings.DOWNTIME_PASSPHRASE = ""

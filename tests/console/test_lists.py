@@ -77,7 +77,7 @@ def test_invalid_size_or_column_changes_nothing() -> None:
     sized = _arrange(admin, "webhook_deliveries", rows="7", query="status=held")
 
     assert told(admin.get(bare["Location"])) == [
-        "Leave at least one column.", "A page of this list has so many rows: 50, 100, 200.",
+        "Leave at least one column.", "Choose one of these numbers of rows: 50, 100, 200.",
     ]  # fmt: skip
     assert sized["Location"] == f"{DELIVERIES}?status=held"
     assert ListPreferences.objects.count() == 0
@@ -190,7 +190,7 @@ def test_owner_alone_renames_shares_and_removes() -> None:
     empty, taken = desk.post(page, {"name": ""}), desk.post(page, {"name": "Other", "shared_with": "role"})
     nobody = desk.post(page, {"name": "Mine", "shared_with": "neighbours"})
     assert [answer.status_code for answer in (empty, taken, nobody)] == [422, 422, 422]
-    assert "Another view of yours is called that." in text_of(taken)
+    assert "You already have a view with this name." in text_of(taken)
 
     done = desk.post(page, {"name": "Worst", "shared_with": "role"}, follow=True)
 

@@ -255,12 +255,12 @@ def test_admin_home_shows_checklist_until_setup_is_complete(admin: User, setting
     gone = _home(admin)
 
     assert '<details id="setup" class="card first-thing setup" open>' in first.content.decode()
-    assert "Before the first ride 1 of 8 are there" in text_of(first)
-    assert "Who may: Admin." in text_of(first)
+    assert "Before the first ride 1 of 8 done" in text_of(first)
+    assert "Allowed: Admin." in text_of(first)
     assert '<li class="next" data-step="facility" aria-current="step">' in first.content.decode()
     assert '<details id="setup" class="card first-thing setup">' in folded.content.decode()
     assert "All required steps are done. The remaining steps are optional." in text_of(folded)
-    assert "Who may: the server administrator." in text_of(folded)
+    assert "Allowed: the server administrator." in text_of(folded)
     assert 'id="setup"' not in gone.content.decode()
 
 

@@ -263,7 +263,7 @@ def test_due_offer_on_a_locked_ride_waits_for_the_next_run() -> None:
         (RideStatus.IN_PROGRESS, "unassign", "The rider is already on board. Hand the ride over to another driver"),
         (RideStatus.IN_PROGRESS, "cancelled", "The rider is already on board. Hand the ride over to another driver"),
         (RideStatus.REQUESTED, "assigned", "This ride is only requested. Confirm it first."),
-        (RideStatus.SCHEDULED, "en_route", "This ride has no driver yet. Assign a driver first."),
+        (RideStatus.SCHEDULED, "en_route", "This ride is unassigned. Assign a driver first."),
         (RideStatus.EN_ROUTE, "no_show", "The vehicle is not at the pickup yet. Log its arrival first."),
         (RideStatus.ARRIVED, "en_route", "The status cannot change from arrived back to en route. Correct the logged"),
         (RideStatus.ASSIGNED, "assign", "The ride has a driver already. Reassign it, or unassign the driver first."),

@@ -27,7 +27,7 @@ def run(task: str, steps: Mapping[str, Callable[[], object]], *, scope: str, at:
             scope=scope,
             key=_key(task, name),
             title=Message(_("A periodic task failed: %(task)s, step %(step)s"), {"task": task, "step": name}),
-            text=[_("The log of the worker shows the error. The task runs again by itself.")],
+            text=[_("See the worker's log for the error. The task runs again automatically.")],
             at=at,
         )
     alerts.resolve(*(_key(task, name) for name, succeeded in outcomes.items() if succeeded), at=at)

@@ -47,7 +47,7 @@ def change(*, view_id: UUID, name: str, shared_with: str, by: Principal) -> Save
     if view is None:
         raise NotFound(_("view"))
     if SavedView.objects.filter(user_id=owner, page=view.page, name=name).exclude(pk=view_id).exists():
-        raise InvalidInput("name", _("Another view of yours is called that."), detail_code="taken")
+        raise InvalidInput("name", _("You already have a view with this name."), detail_code="taken")
     view.name, view.shared_with = name, shared_with
     view.save(update_fields=["name", "shared_with"])
     return view

@@ -33,7 +33,7 @@ class WiderThanIssuer(DomainError):
     """
 
     code = Code.FORBIDDEN
-    template = _("A token cannot be given more than its issuer has.")
+    template = _("A token cannot have more access than its issuer.")
 
 
 class TokenNotLive(DomainError):
@@ -186,7 +186,9 @@ def _client(client_id: UUID | None) -> ApiClient:
 def _check(grant: Grant, client: ApiClient, by: Principal, at: datetime) -> None:
     bundle = SCOPES_OF_TOKEN[grant.role]
     if grant.scopes is not None and not grant.scopes <= bundle:
-        raise InvalidInput("scopes", _("%(field)s must not exceed those of the role."), detail_code="exceeds_role")
+        raise InvalidInput(
+            "scopes", _("%(field)s must not exceed the permissions of the role."), detail_code="exceeds_role"
+        )
     if Phi[grant.phi_level.upper()] > PHI_LIMIT_OF_TOKEN[grant.role]:
         raise InvalidInput("phiLevel", _("%(field)s must not exceed that of the role."), detail_code="exceeds_role")
     for network in grant.allowed_cidrs:

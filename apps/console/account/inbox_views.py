@@ -56,5 +56,5 @@ def news(request: HttpRequest) -> HttpResponse:
 def acknowledge(request: HttpRequest, alert_id: UUID) -> HttpResponse:
     """Acknowledge an alert for all users."""
     alerts.acknowledge(alert_id=alert_id, by=principal_of(request), at=timezone.now())
-    messages.success(request, _("The alert is acknowledged."))
+    messages.success(request, _("The alert is marked as handled."))
     return redirect("inbox")

@@ -33,11 +33,10 @@ class PreferencesForm(forms.Form):
     """The preferences: shortcuts, density, language, clock, and alerts."""
 
     single_keys = forms.BooleanField(
-        label=gettext_lazy("Shortcuts of a single key"),
+        label=gettext_lazy("Single-key shortcuts"),
         required=False,
         help_text=gettext_lazy(
-            "Such as c to book a ride. Switch them off where speech input or a slip of the hand sets them off. "
-            "Ctrl K works either way."
+            "For example, c books a ride. Turn them off if you use speech input. Ctrl K always works."
         ),
     )
     density = forms.ChoiceField(
@@ -49,7 +48,7 @@ class PreferencesForm(forms.Form):
         label=gettext_lazy("Language"),
         required=False,
         # Each language is named in itself, for users who cannot read the page.
-        choices=[("", gettext_lazy("As the browser says")), *settings.LANGUAGES],
+        choices=[("", gettext_lazy("Browser default")), *settings.LANGUAGES],
     )
     clock = forms.ChoiceField(
         label=gettext_lazy("Clock"),
@@ -57,19 +56,18 @@ class PreferencesForm(forms.Form):
         choices=_clocks,
     )
     alert_sound = forms.BooleanField(
-        label=gettext_lazy("A sound"),
+        label=gettext_lazy("Sound"),
         required=False,
         help_text=gettext_lazy(
-            "Two short tones for a new critical alert or warning, at most every ten seconds, from one tab alone. "
-            "A browser may want a key or a press on the page first."
+            "Two short tones for a new critical alert or warning, at most every ten seconds, in one tab. "
+            "The browser may need a click on the page first."
         ),
     )
     alert_notices = forms.BooleanField(
-        label=gettext_lazy("A notification of the browser"),
+        label=gettext_lazy("Browser notification"),
         required=False,
         help_text=gettext_lazy(
-            "It says how many alerts are new and how bad they are; names and what they are about stay in the inbox. "
-            "Each browser has to allow it."
+            "Shows the number and severity of new alerts, without names or details. Allow it in each browser."
         ),
     )
 

@@ -53,7 +53,7 @@ def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     """Remove a passkey unless it is the last required second factor; allauth checks this only for TOTP."""
     passkey = get_object_or_404(Authenticator, pk=pk, user=request.user.pk, type=Authenticator.Type.WEBAUTHN)
     if request.method == "POST" and not get_adapter().can_delete_authenticator(passkey):
-        messages.error(request, _("This is your last second factor: add another before you remove it."))
+        messages.error(request, _("This is your only two-factor method. Add another one before you remove it."))
         return redirect("mfa_list_webauthn")
     answer: HttpResponse = remove_webauthn(request, pk=pk)
     return answer

@@ -43,7 +43,7 @@ def accept(request: HttpRequest) -> HttpResponse:
     try:
         parse_accepted(texts)
     except ValueError:
-        messages.error(request, _("Accept suggestions of the list."))
+        messages.error(request, _("Select at least one suggestion."))
         return redirect(back(request))
     return _begin(request, texts, undoes=False, back_url=back(request, "again" if single else "back"))
 

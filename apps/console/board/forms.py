@@ -104,7 +104,7 @@ class SelectionForm(forms.Form):
         try:
             return [_parse_selected(text) for text in texts]
         except ValueError:
-            raise forms.ValidationError(_("Choose rides of the list.")) from None
+            raise forms.ValidationError(_("Select at least one ride.")) from None
 
 
 def set_reason_choices(form: forms.Form) -> None:

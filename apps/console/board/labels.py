@@ -112,5 +112,5 @@ def reason_of_waiting(board_ride: BoardRide) -> str:
         return ""
     conflicts = {"conflicts": conflict_summary(board_ride.nobody_fits)}
     if board_ride.is_vehicle_down:
-        return _("Vehicle down, nobody fits: %(conflicts)s") % conflicts
-    return _("Driver out, nobody fits: %(conflicts)s") % conflicts
+        return _("Vehicle down, no eligible driver: %(conflicts)s") % conflicts
+    return _("Driver out, no eligible driver: %(conflicts)s") % conflicts

@@ -35,7 +35,7 @@ class ClockField(forms.CharField):
         try:
             return parse(text)
         except InvalidTime:
-            raise forms.ValidationError(_("This is no time. Write it like 14:30, 2:30p, +45 or now.")) from None
+            raise forms.ValidationError(_("Enter a time such as 14:30, 2:30p, +45 or now.")) from None
 
 
 class TimesFields(forms.Form):
@@ -206,9 +206,9 @@ class NewRiderFields(forms.Form):
     def check_new_rider(self) -> None:
         for name in ("first_name", "last_name"):
             if not self.cleaned_data.get(name) and name not in self.errors:
-                self.add_error(name, _("A new rider needs this."))
+                self.add_error(name, _("Required for a new rider."))
         if self.cleaned_data.get("home_line1") and not self.cleaned_data.get("home_city"):
-            self.add_error("home_city", _("An address needs this."))
+            self.add_error("home_city", _("Required for an address."))
 
     def typed_home(self) -> dict[str, str]:
         """Return the home address as typed, not validated; {} without a street."""

@@ -220,7 +220,7 @@ class BookingForm(TimesFields, DischargeFields, NewRiderFields):
     def _check_discharge(self) -> None:
         for name in ("unit", "unit_phone", "planner_name"):
             if not self.cleaned_data.get(name) and name not in self.errors:
-                self.add_error(name, _("A discharge needs this."))
+                self.add_error(name, _("Required for a discharge."))
         self.received_until = self.instant("receiving_by")
         if self.cleaned_data.get("entrance") and self.cleaned_data.get("pickup_from") != FACILITY:
             self.add_error("entrance", _("This entrance belongs to the facility, but the pickup is somewhere else."))

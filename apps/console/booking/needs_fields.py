@@ -135,7 +135,9 @@ class TextListField(forms.CharField):
 
 def text_list() -> ValueType:
     def field(label: Any, usual: str) -> forms.Field:
-        return TextListField(label=label, required=False, help_text=" ".join([_("Commas between."), _help_text(usual)]))
+        return TextListField(
+            label=label, required=False, help_text=" ".join([_("Separate with commas."), _help_text(usual)])
+        )
 
     return ValueType(field, lambda value: ", ".join(value or ()), lambda words: words or None)
 

@@ -113,7 +113,7 @@ class PlaceFields:
         values = self._form.cleaned_data
         for name in _REQUIRED if values.get(self.place.choice) == TYPED else ():
             if not values.get(self.place.prefix + name):
-                self._form.add_error(self.place.prefix + name, _("Another address needs this."))
+                self._form.add_error(self.place.prefix + name, _("Required for another address."))
 
     def stop(self) -> dict[str, Any] | None:
         """Return the chosen or typed stop with its access code; None if the current stop is unchanged."""

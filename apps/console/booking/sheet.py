@@ -57,7 +57,7 @@ class SheetForm(forms.Form):
             try:
                 cleaned["rows"] = file.read().decode("utf-8-sig")
             except UnicodeDecodeError:
-                self.add_error("file", _("The file is no text in UTF-8."))
+                self.add_error("file", _("The file is not UTF-8 text."))
         self.text = cleaned.get("rows", "").replace("\0", "")
         if not self.errors and not self.text.strip():
             self.add_error("rows", _("There are no rows."))
@@ -68,7 +68,7 @@ class SheetForm(forms.Form):
         reader = csv.DictReader(StringIO(self.text, newline=None))
         names = [name.strip().lower() for name in reader.fieldnames or ()]
         if missing := [name for name in REQUIRED if name not in names]:
-            self.add_error("rows", _("The first row lacks: %(names)s.") % {"names": ", ".join(missing)})
+            self.add_error("rows", _("Columns missing in the first row: %(names)s.") % {"names": ", ".join(missing)})
             return []
         reader.fieldnames = names
         records = [{name: str(row.get(name) or "").strip() for name in COLUMNS} for row in reader]

@@ -234,7 +234,7 @@ def _promise(preview: booking_preview.BookingPreview, form: BookingForm) -> Safe
     if preview.columns["after_the_fact"]:
         return format_html("{}", _("Recorded after the fact: nothing is promised."))
     if preview.promised_by is None:
-        return format_html("{}", _("Promised when it is released."))
+        return format_html("{}", _("Promised when the rider is marked ready."))
     zone = ZoneInfo(form.zone)
     if preview.columns["pickup_at"] <= form.now:  # as soon as possible
         usual = "" if preview.is_driver_free else _("No driver is free now: this is the facility's usual time.")

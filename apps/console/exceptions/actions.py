@@ -118,10 +118,10 @@ def _refused(request: HttpRequest, exception_id: UUID, name: str, form: Versione
 def _other_change(exception: RideException) -> str:
     if exception.resolved_at is not None:
         closer = ride_labels.actor_name(exception.resolved_by, accounts.names_of([exception.resolved_by]))
-        return _("%(name)s has closed it already.") % {"name": closer}
+        return _("%(name)s has already closed it.") % {"name": closer}
     if exception.status == ExceptionStatus.ACKNOWLEDGED:
         owner = exception.owner.name if exception.owner else ride_labels.actor_name(exception.acknowledged_by, {})
-        return _("%(name)s has it already.") % {"name": owner}
+        return _("%(name)s has already claimed it.") % {"name": owner}
     return _("Someone else changed it. Review it again.")
 
 

@@ -78,7 +78,7 @@ def destination_badge(destination: ExportDestination) -> tuple[str, Text]:
         return "info", gettext_lazy("Not tested")
     if last == failed or (last == tested and destination.test_code):
         return "bad", gettext_lazy("Failing")
-    return "ok", gettext_lazy("Works")
+    return "ok", gettext_lazy("Active")
 
 
 _RETRIED: Final = gettext_lazy("Carelane tries again.")

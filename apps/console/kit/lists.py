@@ -41,8 +41,8 @@ class ViewForm(forms.Form):
         required=False,
         choices=[
             (SharedWith.NOBODY.value, _("Only you")),
-            (SharedWith.ROLE.value, _("Everybody of your role")),
-            (SharedWith.EVERYBODY.value, _("Everybody who sees this list")),
+            (SharedWith.ROLE.value, _("Everyone in your role")),
+            (SharedWith.EVERYBODY.value, _("Everyone with access to this list")),
         ],
     )
 

@@ -30,7 +30,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
         messages.success(request, _("Marked ready. Dispatch is notified."))
     elif acting.is_released(form, ride_id=ride_id, by=by):
-        messages.info(request, _("The ride was released already."))
+        messages.info(request, _("The ride is already marked ready."))
     else:
         return views.page(request, returned=form, ride_id=ride_id)
     return redirect(params.url())
@@ -41,7 +41,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Retract a release: the rider is not ready after all."""
     form = Overridable(request.POST, auto_id=f"unready-{ride_id}_%s")
-    return _submit(request, ride_id, form, acting.retract, _("The release is withdrawn."))
+    return _submit(request, ride_id, form, acting.retract, _("The ride is no longer marked ready."))
 
 
 @require_POST

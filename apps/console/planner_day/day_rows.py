@@ -125,10 +125,10 @@ def _arrival_texts(ride: Ride, facility_day: FacilityDay, now: datetime) -> list
     if status is RideStatus.IN_PROGRESS:
         dropoff_at = expected_dropoff_at(ride)
         texts = [{"text": _("On board since"), "at": ride.boarded_at}]
-        estimate = {"text": _("there at about"), "at": dropoff_at, "basis": _("by the length of the drive")}
+        estimate = {"text": _("arrives about"), "at": dropoff_at, "basis": _("estimated from the drive time")}
         return [*texts, estimate] if dropoff_at else texts
     if status is RideStatus.ARRIVED:
-        return [{"text": _("The vehicle is at the door since"), "at": ride.arrived_pickup_at}]
+        return [{"text": _("Vehicle waiting since"), "at": ride.arrived_pickup_at}]
     if ride.eta_pickup_at is not None and (ride.eta_pickup_at >= now or ride.pk not in facility_day.predicted_arrivals):
         return _estimate(ride, facility_day, ride.eta_pickup_at, now)
     if ride.will_call and ride.ready_at is None:
@@ -136,7 +136,7 @@ def _arrival_texts(ride: Ride, facility_day: FacilityDay, now: datetime) -> list
     unknown = {
         RideStatus.REQUESTED: _("not confirmed yet"),
         RideStatus.SCHEDULED: _("unassigned"),
-        RideStatus.ASSIGNED: _("the driver has not set out"),
+        RideStatus.ASSIGNED: _("the driver has not departed"),
         RideStatus.EN_ROUTE: _("no arrival time reported yet"),
     }
     promised: dict[str, Any] = {"text": _("Pickup by"), "at": promised_at(ride)}
@@ -145,9 +145,9 @@ def _arrival_texts(ride: Ride, facility_day: FacilityDay, now: datetime) -> list
     if forecast_at is None or forecast_at < max(ride.ready_at or ride.pickup_at, now) + _MIN_DIFFERENCE:
         return [promised, {"text": unknown[status]}]
     planned = clock(ride.pickup_at.astimezone(ZoneInfo(facility_day.facility.timezone)))
-    basis = _("planned %(clock)s; worked out from the driver's rides before it") % {"clock": planned}
+    basis = _("planned %(clock)s; predicted from the driver's earlier rides") % {"clock": planned}
     minutes_late = max(0, int((forecast_at - promised_at(ride)).total_seconds() // 60))
-    return [{"text": _("Comes at about"), "at": forecast_at, "basis": basis}, promised | {"minutes_late": minutes_late}]
+    return [{"text": _("Expected about"), "at": forecast_at, "basis": basis}, promised | {"minutes_late": minutes_late}]
 
 
 def _estimate(ride: Ride, facility_day: FacilityDay, eta: datetime, now: datetime) -> list[dict[str, Any]]:

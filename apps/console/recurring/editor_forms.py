@@ -108,7 +108,7 @@ class OrderChange(SeriesForm):
     )
     from_date = day_field(_("From this day"), required=False)
     overwrite_customized = forms.BooleanField(
-        label=_("Also days that people changed"),
+        label=_("Also days changed by hand"),
         required=False,
         help_text=_("If not checked, these days stay as they are and are listed."),
     )

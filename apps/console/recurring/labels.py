@@ -92,7 +92,7 @@ OPEN_RIDES: Final[Mapping[str, Badge]] = {
     RideStatus.ARRIVED: Badge("ok", "map-pin", gettext_lazy("driver at the door")),
     RideStatus.IN_PROGRESS: Badge("ok", "truck", gettext_lazy("on board")),
 }
-_WAITS_FOR_CALL: Final = Badge("info", "bell", gettext_lazy("waits for the call"))
+_WAITS_FOR_CALL: Final = Badge("info", "bell", gettext_lazy("waiting for the call"))
 APPLIES: Final[Mapping[str, Text]] = {
     CalendarShift.AppliesTo.ALL: gettext_lazy("All riders of that day"),
     CalendarShift.AppliesTo.MWF: gettext_lazy("Monday, Wednesday, Friday riders"),

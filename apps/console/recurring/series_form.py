@@ -144,7 +144,7 @@ class SeriesForm(Versioned):
     vehicle_type = forms.ChoiceField(
         label=_("Vehicle"),
         required=False,
-        choices=[("", _("Any that suits the rider")), *capitalized(VehicleType.choices)],
+        choices=[("", _("Any suitable vehicle")), *capitalized(VehicleType.choices)],
     )
     payer = forms.ChoiceField(label=_("Payer"), required=False)
     program_code = forms.CharField(label=_("Program code"), required=False, max_length=30)

@@ -235,5 +235,5 @@ def _promise(ride: Ride) -> str:
     if ride.after_the_fact:
         return _("Recorded after the fact: nothing is promised.")
     if ride.promised_pickup_by is None:
-        return _("Promised when it is released.")
+        return _("Promised when the rider is marked ready.")
     return _("Pickup window %(start)s to %(end)s") % {"start": window[0], "end": window[1]}

@@ -55,7 +55,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     if acting.is_done(form, acting.release, ride_id=ride_id, by=by):
         messages.success(request, _("Marked ready. Dispatch is notified."))
     elif acting.is_released(form, ride_id=ride_id, by=by):
-        messages.info(request, _("The ride was released already."))
+        messages.info(request, _("The ride is already marked ready."))
     else:
         return _show_errors(request, ride_id, RideAction.READY, form)
     return redirect("ride_page", ride_id=ride_id)
@@ -66,7 +66,7 @@ def ready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
 def unready(request: HttpRequest, ride_id: UUID) -> HttpResponse:
     """Retract the release of a will-call ride."""
     form = Overridable(request.POST, auto_id="unready_%s")
-    return _submit(request, ride_id, RideAction.UNREADY, form, acting.retract, _("The release is withdrawn."))
+    return _submit(request, ride_id, RideAction.UNREADY, form, acting.retract, _("The ride is no longer marked ready."))
 
 
 @require_POST
@@ -163,7 +163,7 @@ def correct(request: HttpRequest, ride_id: UUID) -> HttpResponse:
         )
 
     form = CorrectionForm(request.POST, auto_id="correct_%s")
-    return _submit(request, ride_id, RideAction.CORRECT, form, act, _("The ending is corrected: the ride goes on."))
+    return _submit(request, ride_id, RideAction.CORRECT, form, act, _("The outcome is corrected. The ride continues."))
 
 
 @require_POST

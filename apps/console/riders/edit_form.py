@@ -71,7 +71,7 @@ class RiderForm(Versioned):
     )
     interpreter_needed = forms.BooleanField(label=gettext_lazy("Interpreter needed"), required=False)
     contact_preference = forms.ChoiceField(
-        label=gettext_lazy("Reach by"), choices=capitalized(ContactPreference.choices)
+        label=gettext_lazy("Contact by"), choices=capitalized(ContactPreference.choices)
     )
     sms_consent = forms.ChoiceField(label=gettext_lazy("Text messages"), choices=Consent.choices)
     home_line1 = forms.CharField(
@@ -158,7 +158,7 @@ class RiderForm(Versioned):
             if self._has_emergency() and not self.cleaned_data.get(f"emergency_{name}"):
                 self.add_error(f"emergency_{name}", _("An emergency contact needs name and phone."))
         if any(self.cleaned_data.get(name) for name in _HOME) and not self.cleaned_data.get("home_line1"):
-            self.add_error("home_line1", _("An address needs this."))
+            self.add_error("home_line1", _("Required for an address."))
         return cleaned
 
     def _has_emergency(self) -> bool:

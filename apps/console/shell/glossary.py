@@ -16,7 +16,7 @@ Text = str | Promise
 
 _STATUSES: Final[Mapping[str, Text]] = {
     RideStatus.REQUESTED: _("The ride is booked and needs the approval of a dispatcher."),
-    RideStatus.SCHEDULED: _("The ride is approved and has no driver yet."),
+    RideStatus.SCHEDULED: _("The ride is approved and unassigned."),
     RideStatus.ASSIGNED: _("A driver and a vehicle are planned for the ride."),
     RideStatus.EN_ROUTE: _("The driver is on the way to the pickup."),
     RideStatus.ARRIVED: _("The vehicle is at the pickup, and the driver waits for the rider."),
@@ -30,7 +30,7 @@ _STATUSES: Final[Mapping[str, Text]] = {
 _TERMS: Final[tuple[tuple[Text, Text], ...]] = (
     (
         _("Ride"),
-        _("One rider in one direction; the way to a treatment and the way back are two linked rides."),
+        _("One rider in one direction; the outbound trip and the return trip are two linked rides."),
     ),
     (
         _("Promise"),

@@ -36,9 +36,7 @@ def arrange(request: HttpRequest, page: str, lists: Lists) -> HttpResponse:
     sort = listing.sort(request.POST.get("sort", ""))
     params |= {"sort": "" if sort == listing.usual else sort}
     if rows is None:
-        messages.error(
-            request, _("A page of this list has so many rows: %(sizes)s.") % {"sizes": _sizes(listing.sizes)}
-        )
+        messages.error(request, _("Choose one of these numbers of rows: %(sizes)s.") % {"sizes": _sizes(listing.sizes)})
         return _redirect_to(page, params)
     try:
         columns = set(request.POST.getlist("columns"))

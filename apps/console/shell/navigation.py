@@ -89,7 +89,7 @@ BOARD: Final = _scoped(
     _("Dispatch board"),
     "board",
     "square-kanban",
-    _("The day: who drives what, and what waits for a driver"),
+    _("Today's rides by driver, and unassigned rides"),
     Scope.ASSIGNMENTS_WRITE,
     "g b",
 )
@@ -106,7 +106,7 @@ DAY: Final = Entry(
     _("Facility rides"),
     "planner_day",
     "bed",
-    _("Patients waiting, rides on the way, and what needs your attention"),
+    _("Patients waiting, rides under way, and what needs your attention"),
     scopes=frozenset({Scope.RIDES_WRITE}),
     hidden_from_providers=True,
 )
@@ -155,7 +155,7 @@ CONTENTS: Final = (
                 _("Handover"),
                 "handover",
                 "repeat",
-                _("What the next dispatcher needs to know, and a note"),
+                _("Open work and a note for the next dispatcher"),
                 Scope.ASSIGNMENTS_WRITE,
                 "g v",
             ),
@@ -178,7 +178,7 @@ CONTENTS: Final = (
                 _("Schedule"),
                 "fleet_shifts",
                 "calendar-days",
-                _("Who drives what, and when, by the week"),
+                _("Shifts by week"),
                 Scope.DRIVERS_READ,
                 "g s",
             ),
@@ -248,7 +248,7 @@ CONTENTS: Final = (
         _("Access"),
         (
             _table(_("Users"), "accounts.user", "user-plus", _("Accounts, roles and memberships")),
-            _table(_("API clients"), "accounts.apiclient", "plug", _("Systems that talk to Carelane")),
+            _table(_("API clients"), "accounts.apiclient", "plug", _("Systems that use the API")),
             _table(_("Audit trail"), "audit.auditentry", "scroll-text", _("Who saw or changed what")),
         ),
         icon="lock",
@@ -258,20 +258,20 @@ CONTENTS: Final = (
         _("Data"),
         (
             _table(_("All rides"), "rides.ride", "route", _("One leg each, with its status and history")),
-            _table(_("All trips"), "rides.trip", "git-branch", _("Legs that belong together")),
+            _table(_("All trips"), "rides.trip", "git-branch", _("Linked legs of a trip")),
             _table(_("All assignments"), "rides.assignment", "list-checks", _("Driver assignments over time")),
             _table(_("All milestones"), "rides.milestone", "flag", _("Departed, arrived, on board: times and sources")),
             _table(
                 _("All exceptions"), "rides.rideexception", "triangle-alert", _("Open and closed, with what was done")
             ),
-            _table(_("All riders"), "riders.rider", "user-round", _("The people who ride; every look is recorded")),
+            _table(_("All riders"), "riders.rider", "user-round", _("Rider records; every access is logged")),
             _table(
                 _("What riders need"), "riders.accommodationprofile", "accessibility", _("Accommodations, by version")
             ),
-            _table(_("All drivers"), "fleet.driver", "users", _("The record of each, to add and to edit")),
+            _table(_("All drivers"), "fleet.driver", "users", _("Add and edit driver records")),
             _table(_("All vehicles"), "fleet.vehicle", "truck", _("Vehicles and how many they carry")),
             _table(_("All credentials"), "fleet.credential", "badge-check", _("Credentials of drivers and vehicles")),
-            _table(_("All shifts"), "fleet.shift", "layout-list", _("A driver in a vehicle for a while")),
+            _table(_("All shifts"), "fleet.shift", "layout-list", _("Driver, vehicle and hours")),
             _table(_("All handovers"), "dispatch.handover", "history", _("Sign-offs of dispatchers, with their notes")),
             _table(_("All events"), "events.event", "activity", _("Everything that happened, in order")),
         ),

@@ -99,7 +99,7 @@ _ITEMS: Final = (
     Item(
         "facility",
         _("A facility with an entrance and a contact"),
-        _("Where rides begin and end, at which door, and whom a driver calls there."),
+        _("Pickup and drop-off places, with entrances and contacts."),
         begin=(_("Add a facility"), "admin:organizations_facility_add"),
         resume=(_("Add its entrance and contact"), "admin:organizations_facility_changelist"),
         permission="organizations.add_facility",
@@ -117,7 +117,7 @@ _ITEMS: Final = (
         _("A vehicle that may be on the road"),
         _("In service, with registration, insurance and inspection in force."),
         begin=(_("Add a vehicle"), "admin:fleet_vehicle_add"),
-        resume=(_("Add its credentials"), "credential_board_vehicles"),
+        resume=(_("Add credentials"), "credential_board_vehicles"),
         permission="fleet.add_vehicle",
     ),
     Item(
@@ -131,20 +131,20 @@ _ITEMS: Final = (
     Item(
         "shift",
         _("A shift"),
-        _("Who drives which vehicle, and when."),
+        _("Shifts of drivers and vehicles."),
         begin=(_("Plan a shift"), "new_shift"),
         permission=Scope.DRIVERS_WRITE,
     ),
     Item(
         "dispatch",
-        _("Somebody who dispatches"),
+        _("A dispatcher"),
         _("A dispatcher or dispatch supervisor, who assigns drivers to rides."),
         begin=(_("Add a person"), "admin:accounts_user_add"),
         permission="accounts.add_user",
     ),
     Item(
         "booking",
-        _("Somebody who books for a facility"),
+        _("A discharge planner"),
         _("A discharge planner who is a member of one, or an API token of a system that books."),
         begin=(_("Add a person"), "admin:accounts_user_add"),
         resume=(_("Give a planner a facility"), "admin:accounts_user_changelist"),
@@ -152,8 +152,8 @@ _ITEMS: Final = (
     ),
     Item(
         "second_factor",
-        _("Your second factor"),
-        _("An authenticator app or a passkey: without one nobody gets past the sign-in."),
+        _("Two-factor authentication"),
+        _("An authenticator app or a passkey is required to sign in."),
         begin=(_("Set it up"), "mfa_index"),
     ),
     Item(
@@ -166,7 +166,7 @@ _ITEMS: Final = (
         "systems",
         _("A system that is connected"),
         _("An API token, or a webhook endpoint that receives events."),
-        begin=(_("Make a token"), "api_tokens"),
+        begin=(_("Create a token"), "api_tokens"),
         permission=Scope.TOKENS_MANAGE,
         optional=True,
     ),

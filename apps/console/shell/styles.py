@@ -25,7 +25,10 @@ SIZES: Final = ("t11", "t12", "t13", "t14", "t16", "t20", "t28")
 SPACES: Final = ("s4", "s8", "s12", "s16", "s24")
 TONES: Final = ("brand", "ok", "warn", "bad", "info", "quiet")
 _DAYS: Final = [f"Nov {number}" for number in range(2, 9)]
-_VALUES: Final[tuple[list[float | None], ...]] = ([92.0, 94.5, None, 91.0, 96.0, 97.5, 95.0], [88.0, 86.5, 90.0, 92.0, 89.0, 85.0, 91.0])
+_VALUES: Final[tuple[list[float | None], ...]] = (
+    [92.0, 94.5, None, 91.0, 96.0, 97.5, 95.0],
+    [88.0, 86.5, 90.0, 92.0, 89.0, 85.0, 91.0],
+)
 
 
 class SampleForm(forms.Form):

@@ -75,26 +75,26 @@ class NewToken(forms.Form):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         choices=[(scope, scope) for scope in sorted(SCOPES_OF_TOKEN[TokenRole.FULL_ACCESS])],
-        help_text=_("Tick none for all scopes of the role."),
+        help_text=_("Leave all unchecked for all scopes of the role."),
     )
     facilities = forms.MultipleChoiceField(
         label=_("Only these facilities"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Tick none for every facility."),
+        help_text=_("Leave all unchecked for every facility."),
     )
     providers = forms.MultipleChoiceField(
         label=_("Only these transport providers"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Tick none for every provider."),
+        help_text=_("Leave all unchecked for every provider."),
     )
     networks = forms.CharField(
         label=_("Only from these networks"),
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
-        help_text=_("One a line, such as 192.0.2.0/24. Empty: from anywhere."),
+        help_text=_("One per line, such as 192.0.2.0/24. Leave blank to allow any address."),
     )
     days = forms.IntegerField(
         label=_("Days until it expires"), min_value=1, max_value=365, initial=DAYS, help_text=_("At most 365.")
@@ -103,7 +103,7 @@ class NewToken(forms.Form):
     def __init__(self, *args: Any, by: Principal, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         clients = ApiClient.objects.filter(active=True).order_by("name").values_list("pk", "name")
-        choose(self, "client", clients, first=_("A new one, named beside"))
+        choose(self, "client", clients, first=_("New client (enter its name)"))
         choose(self, "facilities", Facility.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name"))
         providers = TransportProvider.objects.visible_to(by).order_by("name", "pk").values_list("pk", "name")
         choose(self, "providers", providers)

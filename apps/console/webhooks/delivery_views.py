@@ -147,7 +147,7 @@ def resend_selected(request: HttpRequest) -> HttpResponse:
     ids = list(filter(None, map(uuid_or_none, request.POST.getlist("delivery"))))[:MAX_SELECTED]
     confirmed = "confirm" in request.POST
     if not ids:
-        messages.warning(request, _("Tick the deliveries that are to be sent again."))
+        messages.warning(request, _("Select the deliveries to send again."))
         return HttpResponseRedirect(_list(request))
     selected = list(Delivery.objects.visible_to(by).select_related("endpoint").filter(pk__in=ids).order_by("pk"))
     if not confirmed and any(map(_warning, selected)):

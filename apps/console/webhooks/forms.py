@@ -43,16 +43,14 @@ LEVELS: Final = (
 )
 ABOUT_LEVELS: Final = {
     PayloadLevel.ID_ONLY: _(
-        "What happened, to which ride. The receiver asks the API for the rest. Nothing of a rider leaves."
+        "The event type and the ride id. The receiver gets everything else from the API. No rider data is sent."
     ),
     PayloadLevel.SUMMARY: _("Also statuses, times and ids of facility and provider. No names, addresses or notes."),
-    PayloadLevel.FULL_RESOURCE: _(
-        "Everything the API shows of the ride, the rider's name and addresses too. For https alone."
-    ),
+    PayloadLevel.FULL_RESOURCE: _("Complete ride data, including the rider's name and addresses. Requires https."),
 }
 ORDERINGS: Final = (
     (Endpoint.Ordering.NONE, _("As fast as possible: a receiver drops what is older than what it has")),
-    (Endpoint.Ordering.SUBJECT, _("One ride's events one after the other: one that fails holds back those after it")),
+    (Endpoint.Ordering.SUBJECT, _("Events of a ride in order: a failed event holds back later ones")),
 )
 OVERLAPS: Final = (
     ("0", _("Not at all: receivers have the new one already")),
@@ -74,33 +72,33 @@ def _secret_field() -> forms.CharField:
 class EndpointForm(forms.Form):
     """The settings of an endpoint.  `headers` are its current ones: values of masked lines stay unchanged."""
 
-    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("As your colleagues know the receiver."))
+    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("A name that your colleagues recognize."))
     url = forms.CharField(
         label=_("Address"),
         max_length=2000,
         widget=forms.TextInput(attrs={"inputmode": "url", "spellcheck": "false", "class": "mono"}),
         help_text=_(
-            "https, of a name that resolves to public addresses. Your operator can allow networks of your own besides."
+            "An https URL whose host name resolves to a public address. Your operator can also allow private networks."
         ),
     )
     description = forms.CharField(label=_("Description"), required=False, max_length=500)
     event_types = forms.MultipleChoiceField(
-        label=_("Event types"), choices=picker.CHOICES, error_messages={"required": _("Tick at least one.")}
+        label=_("Event types"), choices=picker.CHOICES, error_messages={"required": _("Select at least one.")}
     )
     facilities = forms.MultipleChoiceField(
         label=_("Only rides of these facilities"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Tick none for every facility."),
+        help_text=_("Leave all unchecked for every facility."),
     )
     providers = forms.MultipleChoiceField(
         label=_("Only rides of these transport providers"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Tick none for every provider."),
+        help_text=_("Leave all unchecked for every provider."),
     )
     payload_level = forms.ChoiceField(
-        label=_("What of a ride is sent"), widget=forms.RadioSelect, choices=LEVELS, initial=PayloadLevel.ID_ONLY
+        label=_("Ride data to send"), widget=forms.RadioSelect, choices=LEVELS, initial=PayloadLevel.ID_ONLY
     )
     phi_agreement = forms.BooleanField(
         label=_("We have agreed with the receiver that rider data may go there"), required=False
@@ -114,8 +112,8 @@ class EndpointForm(forms.Form):
         max_length=8000,
         widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
         help_text=_(
-            "One a line, such as X-Site: north; at most ten. Values are stored sealed and not shown again:"
-            " dots stand for one that stays as it is."
+            "One per line, such as X-Site: north; at most ten. Values are stored encrypted and not shown "
+            "again; dots keep the current value."
         ),
     )
     asymmetric = forms.BooleanField(
@@ -147,9 +145,9 @@ class EndpointForm(forms.Form):
             if not colon or not value:
                 raise forms.ValidationError(_("Each line has to be a name, a colon and a value."))
             if value == MASKED_VALUE and name not in self.current_headers:
-                raise forms.ValidationError(_("Dots stand only for the value of a header that is there already."))
+                raise forms.ValidationError(_("Dots are allowed only for a header that already has a value."))
             if name in headers:
-                raise forms.ValidationError(_("A name can be there once."))
+                raise forms.ValidationError(_("Enter each name only once."))
             headers[name] = self.current_headers[name] if value == MASKED_VALUE else value
         return headers
 
@@ -227,7 +225,7 @@ class RecoveryForm(forms.Form):
         help_text=_("Empty: until now."),
     )
     statuses = forms.MultipleChoiceField(
-        label=_("What became of them"),
+        label=_("Outcomes"),
         widget=forms.CheckboxSelectMultiple,
         choices=[(status, RECOVERY_STATUSES[status]) for status in RECOVERABLE],
         initial=list(DEFAULT),
@@ -269,13 +267,13 @@ class DeliveryFilter(ListFilter):
         label=_("Ride id"),
         required=False,
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocomplete": "off", "size": "36"}),
-        error_messages={"invalid": _("This is no id of a ride.")},
+        error_messages={"invalid": _("Enter a ride id.")},
     )
     event = forms.UUIDField(
         label=_("Event id"),
         required=False,
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocomplete": "off", "size": "36"}),
-        error_messages={"invalid": _("This is no id of an event: receivers read it as webhook-id.")},
+        error_messages={"invalid": _("Enter an event id; receivers see it as webhook-id.")},
     )
     since = day_field(_("From"), required=False)
     until = day_field(_("To"), required=False)

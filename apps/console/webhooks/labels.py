@@ -23,13 +23,13 @@ class Badge:
 
 
 REASONS: Final[Mapping[str, Text]] = {
-    endpoint_states.BY_PEOPLE: _("By people. Events are collected."),
+    endpoint_states.BY_PEOPLE: _("Paused by a user. Events are collected."),
     endpoint_states.GONE: _("It answered 410 Gone. Events are collected."),
     endpoint_states.UNVERIFIED: _("The new address has not answered a test yet. Events are collected."),
     endpoint_states.PAUSED_UNVERIFIED: _(
-        "By people, and the new address has not answered a test yet. Events are collected."
+        "Paused by a user; the new address has not answered a test yet. Events are collected."
     ),
-    endpoint_states.DEAD: _("Nobody answered for five days. Events are collected."),
+    endpoint_states.DEAD: _("No answer for five days. Events are collected."),
 }
 STATUSES: Final[Mapping[str, Badge]] = {
     Delivery.Status.PENDING: Badge("info", _("Waiting")),
@@ -38,24 +38,20 @@ STATUSES: Final[Mapping[str, Badge]] = {
     Delivery.Status.EXHAUSTED: Badge("bad", _("Given up")),
     Delivery.Status.HELD: Badge("warn", _("Held")),
     Delivery.Status.CANCELLED: Badge("quiet", pgettext_lazy("delivery", "Canceled")),
-    Delivery.Status.QUARANTINED: Badge("bad", _("Put aside")),
+    Delivery.Status.QUARANTINED: Badge("bad", _("Quarantined")),
 }
 MEANINGS: Final[Mapping[str, Text]] = {
     Delivery.Status.PENDING: _("It is due, or waits for its next attempt."),
     Delivery.Status.IN_FLIGHT: _("A worker is sending it at this moment."),
     Delivery.Status.DELIVERED: _("The receiver answered 2xx."),
-    Delivery.Status.EXHAUSTED: _(
-        "Every attempt failed, or it grew too old. It is sent again only if somebody says so."
-    ),
-    Delivery.Status.HELD: _("It was collected while nothing was sent to the endpoint. Resuming sends it."),
-    Delivery.Status.CANCELLED: _("Somebody stopped it."),
-    Delivery.Status.QUARANTINED: _(
-        "Workers ended over it, or its body could not be made. It is sent again only if somebody says so."
-    ),
+    Delivery.Status.EXHAUSTED: _("All attempts failed, or it is too old. Send it again if needed."),
+    Delivery.Status.HELD: _("Collected while the endpoint was paused. It is sent when you resume."),
+    Delivery.Status.CANCELLED: _("Stopped by a user."),
+    Delivery.Status.QUARANTINED: _("It crashed workers, or its content could not be created. Send it again if needed."),
 }
 TRIGGERS: Final[Mapping[str, Text]] = {
     Delivery.Trigger.EVENT: _("The event"),
-    Delivery.Trigger.RESEND: _("Sent again by people"),
+    Delivery.Trigger.RESEND: _("Sent again by a user"),
     Delivery.Trigger.REPLAY: _("Recovery"),
     Delivery.Trigger.TEST: _("Test"),
 }
@@ -63,9 +59,9 @@ RECOVERY_STATUSES: Final[Mapping[str, Text]] = {
     Delivery.Status.EXHAUSTED: _("Given up"),
     Delivery.Status.HELD: _("Held while nothing was sent"),
     Delivery.Status.CANCELLED: _("Canceled by a person"),
-    Delivery.Status.QUARANTINED: _("Put aside"),
+    Delivery.Status.QUARANTINED: _("Quarantined"),
     Delivery.Status.DELIVERED: _("Delivered already: the receiver gets them twice"),
-    "never_sent": _("Never sent: they are older than the endpoint, or it heard of less then"),
+    "never_sent": _("Never sent: older than the endpoint, or not subscribed at the time"),
 }
 
 
@@ -78,7 +74,7 @@ def badge_of(endpoint: Endpoint, health: EndpointHealth) -> Badge:
     if endpoint.state == Endpoint.State.DISABLED:
         return Badge("bad", _("Switched off"), REASONS.get(endpoint.state_reason, ""))
     if health.failing_since is not None:
-        return Badge("bad", _("Failing"), _("Nothing has got through since the first failure."))
+        return Badge("bad", _("Failing"), _("No successful delivery since the first failure."))
     return Badge("ok", _("Active"))
 
 

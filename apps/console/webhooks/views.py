@@ -239,7 +239,7 @@ def _get(endpoint_id: UUID, by: Principal) -> Endpoint:
 
 def _refuse(form: EndpointForm, refusal: DomainError) -> None:
     if isinstance(refusal, StaleVersion):
-        form.add_error(None, _("Somebody changed the endpoint meanwhile. Open it again to see what it is now."))
+        form.add_error(None, _("Someone else changed the endpoint. Open it again to see the changes."))
     elif isinstance(refusal, endpoint_validation.PhiNotGranted):
         form.add_error("payload_level", refusal.message)
     else:

@@ -19,7 +19,7 @@ from lib.errors import DomainError, NotFound
 class RidesLeft(DomainError):
     """The change leaves unconfirmed rides without a shift; `keeps` is the time for which the driver keeps the shift."""
 
-    template = _("The change leaves rides without a shift that nobody has looked at.")
+    template = _("The change leaves rides outside shifts. Review them first.")
 
     def __init__(self, keeps: tuple[datetime, datetime] | None) -> None:
         super().__init__()

@@ -52,7 +52,7 @@ class ShiftChangedHands(DomainError):
     """A concurrent change gave the shift to a driver or vehicle other than those locked; a retry helps."""
 
     code = Code.RESOURCE_BUSY
-    template = _("Another change gave the shift to somebody else; try again.")
+    template = _("Someone else took the shift. Try again.")
 
 
 @transaction.atomic

@@ -181,12 +181,12 @@ def _check(vehicle: Vehicle) -> None:
 
 def _replace_configs(vehicle: Vehicle, configs: list[dict[str, Any]]) -> None:
     if not configs:
-        raise InvalidInput("capacityConfigs", _("A vehicle is arranged in at least one way."))
+        raise InvalidInput("capacityConfigs", _("Enter at least one seating configuration."))
     names = [config["name"] for config in configs]
     for number, config in enumerate(configs):
         if config["name"] in names[:number]:
             raise InvalidInput(f"capacityConfigs[{number}].name", _("Each way has a name of its own."))
         if not any(config.get(kind) for kind in ("ambulatory", "wheelchair", "stretcher")):
-            raise InvalidInput(f"capacityConfigs[{number}]", _("It carries nobody."))
+            raise InvalidInput(f"capacityConfigs[{number}]", _("No seating configuration."))
     CapacityConfig.objects.filter(vehicle=vehicle).delete()
     CapacityConfig.objects.bulk_create(CapacityConfig(vehicle=vehicle, **config) for config in configs)

@@ -46,7 +46,7 @@ class LockedByExport(DomainError):
 
     def __init__(self, lock: RideLock) -> None:
         super().__init__(
-            details=[Detail(code="locked_by_export", message=_("Handed on."), also={"exportId": str(lock.export_id)})],
+            details=[Detail(code="locked_by_export", message=_("Handled."), also={"exportId": str(lock.export_id)})],
         )
 
 

@@ -41,7 +41,7 @@ class OfferedOnly(DomainError):
 # What has to happen before the ride can go on from here.
 _FIRST: Final[Mapping[RideStatus, StrPromise]] = {
     RideStatus.REQUESTED: _("This ride is only requested. Confirm it first."),
-    RideStatus.SCHEDULED: _("This ride has no driver yet. Assign a driver first."),
+    RideStatus.SCHEDULED: _("This ride is unassigned. Assign a driver first."),
     RideStatus.ASSIGNED: _("The driver is not at the pickup yet. Log the departure or the arrival first."),
     RideStatus.EN_ROUTE: _("The vehicle is not at the pickup yet. Log its arrival first."),
     RideStatus.ARRIVED: _("The rider is not on board yet. Log the boarding first, or record a no-show."),

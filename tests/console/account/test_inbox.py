@@ -57,7 +57,7 @@ def test_the_worst_comes_first_and_then_the_newest() -> None:
         "Early warning",
         "Told of",
     ]
-    assert "Critical Breaks And how. Fri, Nov 20, 00:00 , 9 h ago Show : Breaks" in text_of(response)
+    assert "Critical Breaks And how. Fri, Nov 20, 00:00 , 9 h ago Open : Breaks" in text_of(response)
     assert 'href="/console/developers/endpoints/"' in response.content.decode()
 
 
@@ -85,11 +85,11 @@ def test_acknowledged_alert_moves_to_the_earlier_ones() -> None:
     answer = client.post(f"{INBOX}{alert.pk}/acknowledge/", follow=True)
 
     page = text_of(answer)
-    assert "The alert is acknowledged. Inbox" in page
+    assert "The alert is marked as handled. Inbox" in page
     assert "Nothing needs your attention." in page
-    assert f"An endpoint fails Acknowledged by {person.name} Fri, Nov 20, 09:00" in page
+    assert f"An endpoint fails Handled by {person.name} Fri, Nov 20, 09:00" in page
     assert "It is over Resolved automatically Fri, Nov 20, 09:00" in page
-    assert "By somebody who is gone Acknowledged Fri, Nov 20, 09:00" in page
+    assert "By somebody who is gone Handled Fri, Nov 20, 09:00" in page
 
 
 def test_unknown_alert_is_not_found_and_get_changes_nothing() -> None:

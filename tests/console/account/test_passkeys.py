@@ -158,7 +158,7 @@ def test_app_gives_an_admin_only_passkey_enrollment(client: Client, settings: An
 
     assert (home.status_code, home["Location"]) == (302, "/accounts/2fa/")
     assert enrolment.status_code == 200
-    assert "Admins need a passkey here" in enrolment.content.decode()
+    assert "Admins must use a passkey" in enrolment.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_last_factor_of_anybody_stays_where_one_is_required(client: Client, key:
     kept = client.post(f"/accounts/2fa/webauthn/keys/{passkey.pk}/remove/", follow=True)
     shown = client.get(f"/accounts/2fa/webauthn/keys/{passkey.pk}/remove/")
 
-    assert "This is your last second factor" in kept.content.decode()
+    assert "This is your only two-factor method" in kept.content.decode()
     assert shown.status_code == 200
     assert Authenticator.objects.filter(type="webauthn").count() == 1
 

@@ -123,7 +123,7 @@ def test_rides_that_nobody_can_take_are_first_in_the_queue_with_the_reason(desk:
     board = desk.get("/console/board/")
 
     assert [card["ride"].pk for card in board.context["queue"]] == [rides[0].pk, rides[1].pk, late.pk]
-    assert "Driver out, nobody fits: not on shift (1)" in text_of(board)
+    assert "Driver out, no eligible driver: not on shift (1)" in text_of(board)
     substitute, other_vehicle = fit_pair()
     for ride in rides:
         ride.refresh_from_db()

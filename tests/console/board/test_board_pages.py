@@ -345,5 +345,5 @@ def test_day_without_rides_says_so_and_a_free_day_has_no_page(desk: Client) -> N
 
     page = desk.get(f"{BOARD}drivers/{shift.driver_id}/")
 
-    assert "Nothing more to drive on this day." in text_of(page)
+    assert "No more rides on this day." in text_of(page)
     assert desk.get(f"{BOARD}drivers/{shift.driver_id}/?day=2026-12-24").status_code == 404

@@ -88,7 +88,7 @@ def test_one_that_cannot_lose_its_driver_stays(desk: Client) -> None:
     ("given", "says"),
     [
         ({}, "This field is required."),
-        ({"ride": ["1:x"]}, "Choose rides of the list."),
+        ({"ride": ["1:x"]}, "Select at least one ride."),
         ({"ride": [f"{uuid7()}:1"] * 101}, "At most 100 rides at once."),
         ({"ride": [f"{uuid7()}:1"]}, "Choose a driver, or a reason to unassign."),
         ({"ride": [f"{uuid7()}:1"], "back": "https://elsewhere.example/"}, "Choose a driver"),

@@ -266,7 +266,7 @@ def test_what_was_never_suggested_is_not_accepted(desk: Client, sent: list[str])
     answer = desk.post(ACCEPT, {"suggestion": sent}, follow=True)
 
     assert answer.redirect_chain == [(BOARD, 302)]
-    assert told(answer) == ["Accept suggestions of the list."]
+    assert told(answer) == ["Select at least one suggestion."]
 
 
 def test_suggestions_are_for_those_who_assign() -> None:

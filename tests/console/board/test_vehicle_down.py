@@ -127,7 +127,7 @@ def test_rides_without_another_vehicle_wait_for_a_driver(desk: Client) -> None:
     assert f"/console/board/drivers/{driver.pk}/out/" in after.content.decode()
     board = desk.get("/console/board/")
     assert [card["ride"].pk for card in board.context["queue"]] == [ride.pk]
-    assert "Vehicle down, nobody fits: vehicle out of service (1)" in text_of(board)
+    assert "Vehicle down, no eligible driver: vehicle out of service (1)" in text_of(board)
     assert desk.post(f"{down(vehicle)}{VehicleOutage.objects.get().pk}/undo/").status_code == 302
     assert "Vehicle down" not in text_of(desk.get("/console/board/"))
 

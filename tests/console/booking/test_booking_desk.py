@@ -104,7 +104,7 @@ def test_times_are_meant_as_the_form_says(
     ("asked", "wrong"),
     [
         ({}, {"clock": "Enter a time."}),
-        ({"clock": "25:00"}, {"clock": "This is no time. Write it like 14:30, 2:30p, +45 or now."}),
+        ({"clock": "25:00"}, {"clock": "Enter a time such as 14:30, 2:30p, +45 or now."}),
         ({"clock": "+45", "day": "2026-11-21"}, {"clock": "A time counted from now works only for today."}),
         (
             {"clock": "2:30", "day": "2027-03-14"},
@@ -118,11 +118,11 @@ def test_times_are_meant_as_the_form_says(
         ({"clock": "1430", "way_back": "at_time"}, {"back_clock": "Enter a time."}),
         (
             {"clock": "1430", "way_back": "at_time", "back_clock": "x"},
-            {"back_clock": "This is no time. Write it like 14:30, 2:30p, +45 or now."},
+            {"back_clock": "Enter a time such as 14:30, 2:30p, +45 or now."},
         ),
         (
             {"clock": "25:00", "when": "arrive", "way_back": "will_call"},
-            {"clock": "This is no time. Write it like 14:30, 2:30p, +45 or now."},
+            {"clock": "Enter a time such as 14:30, 2:30p, +45 or now."},
         ),
         ({"clock": "1430", "way_back": "will_call"}, {"back_clock": "Enter an approximate time."}),
         (
@@ -132,17 +132,17 @@ def test_times_are_meant_as_the_form_says(
         (
             {"clock": "1430", "unit": "", "unit_phone": "4 West"},
             {
-                "unit": "A discharge needs this.",
+                "unit": "Required for a discharge.",
                 "unit_phone": NO_PHONE,
             },
         ),
         (
             {"clock": "1430", "unit_phone": "", "planner_name": ""},
-            {"unit_phone": "A discharge needs this.", "planner_name": "A discharge needs this."},
+            {"unit_phone": "Required for a discharge.", "planner_name": "Required for a discharge."},
         ),
         (
             {"clock": "1430", "dropoff_at": "typed", "dropoff_city": "Chicago"},
-            {"dropoff_address_line1": "Another address needs this."},
+            {"dropoff_address_line1": "Required for another address."},
         ),
         ({"clock": "1430", "day": "2026-11-18"}, {"clock": "Time has passed. Enter a time that is still to come."}),
         ({"clock": "1430", "escorts": "12"}, {"escorts": "Ensure this value is less than or equal to 9."}),
@@ -372,9 +372,9 @@ def test_form_is_looked_at_before_it_is_sent(desk: Client, grace: Rider) -> None
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"clock": "25:00"}, "This is no time. Write it like 14:30, 2:30p, +45 or now."),
+        ({"clock": "25:00"}, "Enter a time such as 14:30, 2:30p, +45 or now."),
         ({"clock": ""}, "Enter a time to see the promised pickup."),
-        ({"clock": "1430", "when": "will_call"}, "Promised when it is released."),
+        ({"clock": "1430", "when": "will_call"}, "Promised when the rider is marked ready."),
         ({"clock": "1430", "day": ""}, "Enter a time to see the promised pickup."),
     ],
 )

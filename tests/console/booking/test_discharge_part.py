@@ -67,7 +67,7 @@ def test_what_is_not_said_is_not_there(desk: Client, grace: Rider, door: Entranc
 @pytest.mark.parametrize(
     ("asked", "wrong"),
     [
-        ({"receiving_by": "25:00"}, {"receiving_by": "This is no time. Write it like 14:30, 2:30p, +45 or now."}),
+        ({"receiving_by": "25:00"}, {"receiving_by": "Enter a time such as 14:30, 2:30p, +45 or now."}),
         (
             {"receiving_phone": "?"},
             {"receiving_phone": NO_PHONE},

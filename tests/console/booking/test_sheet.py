@@ -63,12 +63,12 @@ def test_sheet_is_looked_at_and_then_booked(desk: Client, grace: Rider, orla: Ri
             f"E1,holiday,{TOMORROW},1430,,,",
             "The reason is one of these: discharge, appointment, transfer,",
         ),
-        (f"E1,appointment,{TOMORROW},25:00,,,", "Time: This is no time. Write it like 14:30, 2:30p, +45 or now."),
+        (f"E1,appointment,{TOMORROW},25:00,,,", "Time: Enter a time such as 14:30, 2:30p, +45 or now."),
         ("E1,appointment,soon,1430,,,", "Day: Enter a valid date."),
         (f"E1,appointment,{TOMORROW},1430,the moon,,", "Pickup: Select a valid choice."),
         ("E1,other,2026-11-20,08:30,home,facility,", "Time: Time has passed. Enter a time that is still to come."),
         ("E1,other,2026-11-18,1430,home,facility,", "Time: Time has passed. Enter a time that is still to come."),
-        (f"E1,discharge,{TOMORROW},1430,,,", "Unit: A discharge needs this."),
+        (f"E1,discharge,{TOMORROW},1430,,,", "Unit: Required for a discharge."),
     ],
 )
 def test_row_that_is_wrong_says_why_and_nothing_is_booked(desk: Client, row: str, said: str) -> None:
@@ -102,9 +102,9 @@ def test_ride_beside_another_is_refused(desk: Client) -> None:
     ("sent", "field", "said"),
     [
         ({"rows": ""}, "rows", "There are no rows."),
-        ({"rows": "name,day\nGrace,2026-11-21\n"}, "rows", "The first row lacks: rider, time."),
+        ({"rows": "name,day\nGrace,2026-11-21\n"}, "rows", "Columns missing in the first row: rider, time."),
         ({"rows": HEAD + "E1,,,,,,\n" * 101}, "rows", "At most 100 rows at a time."),
-        ({"file": SimpleUploadedFile("a.csv", b"\xff\xfe\x00")}, "file", "The file is no text in UTF-8."),
+        ({"file": SimpleUploadedFile("a.csv", b"\xff\xfe\x00")}, "file", "The file is not UTF-8 text."),
         ({"file": SimpleUploadedFile("a.csv", b"x" * 100_001)}, "file", "The file is too large."),
     ],
 )

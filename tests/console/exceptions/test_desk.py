@@ -113,7 +113,7 @@ def test_filters_narrow_and_what_is_no_filter_asks_for_nothing() -> None:
         ("severity=info", []),
     ):
         assert _listed(client.get(f"{BASE}?{query}")) == expected, query
-    assert "No exception passes this filter." in text_of(client.get(f"{BASE}?severity=info"))
+    assert "No exceptions match this filter." in text_of(client.get(f"{BASE}?severity=info"))
 
 
 def test_pages_follow_each_other_without_gap_or_repetition() -> None:

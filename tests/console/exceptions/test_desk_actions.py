@@ -68,8 +68,8 @@ def test_e2_double_claim_answers_409_and_names_the_owner(desk: Client) -> None:
         page = other.post(f"{BASE}{one.pk}/acknowledge/", {"version": version})
         part = other.post(f"{BASE}{one.pk}/acknowledge/", {"version": version}, headers=PART)
         assert (page.status_code, part.status_code) == (409, 409)
-        assert "Dana Desk has it already." in text_of(page)
-        assert part.context["announcement"] == "Dana Desk has it already."
+        assert "Dana Desk has already claimed it." in text_of(page)
+        assert part.context["announcement"] == "Dana Desk has already claimed it."
         assert "<html" not in part.content.decode()
     assert _kept(one) == before
 
@@ -81,8 +81,8 @@ def test_what_changed_meanwhile_is_said(desk: Client) -> None:
     exceptions.snooze(exception_id=sharpened.pk, until=NOW + dt.timedelta(minutes=5), by=system(), at=NOW)
 
     for one, said in (
-        (closed, "Carelane has closed it already."),
-        (integration, "Carelane has it already."),
+        (closed, "Carelane has already closed it."),
+        (integration, "Carelane has already claimed it."),
         (sharpened, "Someone else changed it. Review it again."),
     ):
         refused = _send(desk, one, "acknowledge")

@@ -195,7 +195,7 @@ def test_bound_reader_sees_report_schedule_and_can_unsubscribe() -> None:
 
     assert "Week" in listed
     assert "Rita Reader and one other" in seen
-    assert "Olga Owner" not in seen.partition("To whom")[2].partition("Owner Olga")[0]
+    assert "Olga Owner" not in seen.partition("Recipients")[2].partition("Owner Olga")[0]
     assert left.headers["Location"] == PAGE
     assert list(schedule.recipients.all()) == [owner]
 

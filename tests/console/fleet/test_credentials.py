@@ -105,7 +105,7 @@ def test_a_credential_that_is_not_on_file_can_be_filed(desk: Client) -> None:
         follow=True,
     )
 
-    assert "Nothing is on file." in empty
+    assert "No credentials on file." in empty
     credential = driver.credentials.get(type="tb_test")
     assert (credential.number, credential.issuer, credential.blocking) == ("T-1", "Clinic", False)
     assert (credential.issued_on, credential.expires_on) == (dt.date(2026, 11, 1), dt.date(2027, 11, 1))

@@ -161,7 +161,7 @@ def test_break_of_an_overnight_shift_is_on_the_next_day_and_in_the_plan(desk: Cl
         ({"driver": ""}, "driver", "This field is required."),
         ({"vehicle": str(uuid7())}, "vehicle", "Select a valid choice"),
         ({"day": "someday"}, "day", "Enter a valid date."),
-        ({"starts": "25:00"}, "starts", "This is no time."),
+        ({"starts": "25:00"}, "starts", "Enter a time such as 14:30, 2:30p, +45 or now."),
         ({"starts": "+45"}, "starts", "Enter a time of day, such as 14:30 or 2:30p."),
         ({"ends": "now"}, "ends", "Enter a time of day, such as 14:30 or 2:30p."),
         ({"ends": "06:00"}, "ends", "A shift cannot start and end at the same time."),
@@ -370,7 +370,7 @@ def test_a_shift_that_has_begun_is_ended_and_not_cancelled(desk: Client) -> None
 
     assert "End now" in page
     assert "Cancel the shift" not in page
-    assert (refused.status_code, "end it instead of cancelling it" in text_of(refused)) == (422, True)
+    assert (refused.status_code, "End it instead of canceling it" in text_of(refused)) == (422, True)
     assert "End anyway" in text_of(asked)
     assert _span(shift) == (NOW - 2 * HOUR, NOW, "planned")
     assert told(done) == ["The shift has ended."]

@@ -236,9 +236,9 @@ def test_w2_ready_releases_and_the_second_press_changes_nothing(ward: Facility) 
     assert told(first) == ["Marked ready. Dispatch is notified."]
     assert (before["row"]["ready_at"], before["row"]["ready_source"]) == (NOW, "facility_portal")
     assert _stands(first) == {"moving": [ride.pk]}
-    assert told(second) == ["The ride was released already."]
+    assert told(second) == ["The ride is already marked ready."]
     assert _without_audit(ride) == before | {"audit": 0}
-    assert told(_send(planner, ride, "unready")) == ["The release is withdrawn."]
+    assert told(_send(planner, ride, "unready")) == ["The ride is no longer marked ready."]
     assert Ride.objects.get(pk=ride.pk).ready_at is None
 
 
@@ -374,14 +374,14 @@ def test_estimate_is_told_with_its_age_and_never_invented(ward: Facility) -> Non
 @pytest.mark.parametrize(
     ("status", "columns", "said"),
     [
-        (RideStatus.ASSIGNED, {}, "Pickup by 09:50 the driver has not set out"),
+        (RideStatus.ASSIGNED, {}, "Pickup by 09:50 the driver has not departed"),
         (RideStatus.COMPLETED, DRIVEN, "Dropped off 09:30"),
-        (RideStatus.ARRIVED, {"arrived_pickup_at": NOW}, "The vehicle is at the door since 09:00"),
+        (RideStatus.ARRIVED, {"arrived_pickup_at": NOW}, "Vehicle waiting since 09:00"),
         (RideStatus.IN_PROGRESS, {"boarded_at": NOW}, "On board since 09:00"),
         (
             RideStatus.IN_PROGRESS,
             {"boarded_at": NOW, "estimated_minutes": 20},
-            "On board since 09:00 there at about 09:20 (by the length of the drive)",
+            "On board since 09:00 arrives about 09:20 (estimated from the drive time)",
         ),
     ],
 )
@@ -449,14 +449,14 @@ def test_driver_delayed_elsewhere_is_forecast_late_with_reason(ward: Facility) -
     before = factories.RideFactory.create(pickup_at=PICKUP, estimated_minutes=30)
     factories.put_driver_on(before, driver=here.driver, vehicle=here.vehicle)
     planner = planner_of(ward)
-    assert "Comes at about" not in text_of(planner.get(BASE))
+    assert "Expected about" not in text_of(planner.get(BASE))
     Ride.objects.filter(pk=before.pk).update(eta_pickup_at=PICKUP + HOUR)
 
     said = text_of(planner.get(BASE))
 
-    assert "planned 15:00; worked out from the driver's rides before it" in said
-    assert "Comes at about 15:" in said
-    assert "the driver has not set out" not in said
+    assert "planned 15:00; predicted from the driver's earlier rides" in said
+    assert "Expected about 15:" in said
+    assert "the driver has not departed" not in said
     assert before.rider.last_name not in said.replace(here.rider.last_name, "")
 
 
@@ -465,5 +465,5 @@ def test_driver_without_earlier_ride_gets_no_forecast(ward: Facility) -> None:
 
     said = text_of(planner_of(ward).get(BASE))
 
-    assert "Comes at about" not in said
-    assert "the driver has not set out" in said
+    assert "Expected about" not in said
+    assert "the driver has not departed" in said

@@ -71,7 +71,7 @@ def test_riders_stand_by_chair_time_then_name(centre: Facility) -> None:
         "Early, Orla Ambulatory by 05:45 pickup 05:25 booked, unassigned - other transport "
         "Fixed, Orla Ambulatory by 05:45 pickup 05:25 booked, unassigned 10:45 scheduled booked, unassigned "
         "Chair 10:30 , 2 riders "
-        "Abel, Orla Ambulatory by 10:15 pickup 09:55 booked, unassigned about 15:00 will call waits for the call "
+        "Abel, Orla Ambulatory by 10:15 pickup 09:55 booked, unassigned about 15:00 will call waiting for the call "
         "Zoll, Orla"
     ) in page
     assert [name for name in ("Tuesday", "Drafted") if name in page] == []

@@ -341,7 +341,7 @@ def test_fields_say_what_the_profile_has(centre: Facility, rider: Rider, desk: C
     assert "From profile: Power wheelchair" in page
     assert "From profile: Yes" in page
     assert "If blank, from profile: 160." in page
-    assert "Commas between. If blank, from profile: walker." in page
+    assert "Separate with commas. If blank, from profile: walker." in page
 
 
 def test_dispatcher_notes_are_hidden_from_planners_and_remain(centre: Facility, rider: Rider, planner: Client) -> None:

@@ -53,7 +53,7 @@ def test_rides_of_a_count_say_what_it_is_and_are_recorded(supervisor: Client, mo
     )
     narrowed = supervisor.get(f"{COUNTS}?{NOVEMBER}&dimension=status&category=completed&weekday=1")
 
-    assert "Rides behind: Completed" in text_of(page)
+    assert "Rides in: Completed" in text_of(page)
     assert month.rider.last_name in text_of(page)
     assert f'href="{PAGE}?period=own&amp;from=2026-11-01&amp;to=2026-11-30"' in page.content.decode()
     assert (len(page.context["rows"]), len(second.context["rows"])) == (35, 5)
@@ -73,7 +73,7 @@ def test_what_is_no_count_is_not_there(supervisor: Client, asked: str) -> None:
 def test_type_of_exceptions_that_is_gone_is_said_by_its_code(supervisor: Client) -> None:
     page = supervisor.get(f"{COUNTS}?dimension=exception_type&category=critical&code=gone_since")
 
-    assert "Rides behind: Critical, Gone_since" in text_of(page)
+    assert "Rides in: Critical, Gone_since" in text_of(page)
     assert "None in this period." in text_of(page)
 
 

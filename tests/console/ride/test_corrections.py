@@ -47,15 +47,15 @@ def test_ending_is_corrected_with_reason_and_history_has_both(supervisor: Client
     assert traces(ride) | {"audit": 0} == before | {"audit": 0}
     done = _send(supervisor, ride, "correct", note="Wrong patient")
 
-    assert told(done) == ["The ending is corrected: the ride goes on."]
+    assert told(done) == ["The outcome is corrected. The ride continues."]
     ride.refresh_from_db()
     assert (ride.status, ride.reason_code, ride.status_before_end) == (back_to, "", "")
     event = Event.objects.get(subject_id=ride.pk, type="ride.corrected")
     assert (event.occurred_at, event.data["endedAs"]) == (NOW, "cancelled")
     assert "Wrong patient" not in str(event.data)  # free text stays out of published events
     assert AuditEntry.objects.get(action="rides.status").reason == "Wrong patient"
-    assert "Ending corrected" in text_of(done)
-    assert "it had ended as: cancelled" in text_of(done)
+    assert "Outcome corrected" in text_of(done)
+    assert "it had ended as: canceled" in text_of(done)
 
 
 def test_correction_is_offered_to_supervisors_within_window(supervisor: Client) -> None:
@@ -100,7 +100,7 @@ def test_crew_that_drives_another_ride_by_now_is_asked_about(supervisor: Client)
     assert "Override" in text_of(refused)
     done = _send(supervisor, ride, "correct", note="Wrong patient", override="on", override_reason="Both fit")
 
-    assert told(done) == ["The ending is corrected: the ride goes on."]
+    assert told(done) == ["The outcome is corrected. The ride continues."]
     assert AuditEntry.objects.filter(action="rides.status").latest("pk").reason == "Wrong patient; Both fit"
 
 
@@ -114,7 +114,7 @@ def test_w2_second_ready_press_on_ride_page_is_a_no_op() -> None:
     second = planner.post(page_of(ride, "ready/"), form, follow=True)
 
     assert told(first) == ["Marked ready. Dispatch is notified."]
-    assert told(second) == ["The ride was released already."]
+    assert told(second) == ["The ride is already marked ready."]
     assert traces(ride) | {"audit": 0} == before | {"audit": 0}
 
 

@@ -120,7 +120,7 @@ def test_planner_releases_a_will_call_and_takes_it_back() -> None:
     assert told(_send(planner, ride, "ready")) == ["Marked ready. Dispatch is notified."]
     ride.refresh_from_db()
     assert (ride.ready_at, ride.ready_source) == (NOW, "facility_portal")
-    assert told(_send(planner, ride, "unready")) == ["The release is withdrawn."]
+    assert told(_send(planner, ride, "unready")) == ["The ride is no longer marked ready."]
     ride.refresh_from_db()
     assert ride.ready_at is None
 

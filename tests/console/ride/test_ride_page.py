@@ -258,7 +258,7 @@ def test_assignment_history_shows_drivers_and_release_reason() -> None:
     dispatch = text_of(visitor(UserRole.DISPATCHER).get(page_of(ride)))
     planner = text_of(_bound(UserRole.PLANNER, facilities=[ride.facility]).get(page_of(ride)))
 
-    assert "Released" in dispatch
+    assert "Unassigned" in dispatch
     assert "by Carelane; ended" in dispatch
     assert "completed" in planner
 

@@ -148,7 +148,7 @@ def test_edit_removes_cleared_rows_address_and_contact() -> None:
         ({"phone_1_ext": "7"}, "phone_1_number", "Enter the number, or clear the row."),
         ({"caregiver_0_relation": "son"}, "caregiver_0_name", "Enter the name, or clear the row."),
         ({"emergency_name": "Emil"}, "emergency_phone", "An emergency contact needs name and phone."),
-        ({"home_city": "Chicago"}, "home_line1", "An address needs this."),
+        ({"home_city": "Chicago"}, "home_line1", "Required for an address."),
         ({"home_line1": "1 Elm St"}, "home_city", "is required with an address"),
         ({"status": "do_not_book"}, "status_reason", "is required with this status"),
         ({"date_of_birth": "2026-11-22"}, "date_of_birth", "must not lie in the future"),

@@ -101,8 +101,8 @@ def test_list_shows_those_that_work_unless_others_are_asked_for() -> None:
 def test_empty_token_list_explains_tokens_or_the_filter() -> None:
     client = visitor()
 
-    assert "No system can call the API yet." in text_of(client.get(LIST))
-    assert "No token passes this filter." in text_of(client.get(f"{LIST}?shown=ended"))
+    assert "No API tokens yet." in text_of(client.get(LIST))
+    assert "No tokens match this filter." in text_of(client.get(f"{LIST}?shown=ended"))
 
 
 def test_list_goes_on_with_what_is_older(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ def test_unrestricted_client_token_has_all_of_its_role() -> None:
         ({"role": ""}, {"role": ["This field is required."]}),
         ({"days": "366"}, {"days": ["Ensure this value is less than or equal to 365."]}),
         ({"networks": "here"}, {"networks": ["Only from these networks must be networks such as 192.0.2.0/24."]}),
-        ({"scopes": ["audit:read"]}, {"scopes": ["Only these scopes must not exceed those of the role."]}),
+        ({"scopes": ["audit:read"]}, {"scopes": ["Only these scopes must not exceed the permissions of the role."]}),
         (
             {"role": "webhook-admin", "phi_level": "full"},
             {"phi_level": ["Rider data must not exceed that of the role."]},

@@ -52,7 +52,7 @@ def test_list_tells_what_came_of_each() -> None:
 
     page = text_of(visitor().get(LIST))
 
-    assert "ride.started Sent again by people Waiting Interface engine Fri, Nov 20, 09:00:00 2" in page
+    assert "ride.started Sent again by a user Waiting Interface engine Fri, Nov 20, 09:00:00 2" in page
     assert "2 The name was not found Fri, Nov 20, 09:00:00" in page
     assert "ride.completed Delivered Interface engine Fri, Nov 20, 09:00:00 1 204" in page
 
@@ -87,7 +87,7 @@ def test_day_where_the_calendar_ends_is_refused_by_its_field(name: str, day: str
 
     assert response.status_code == 200
     assert list(response.context["form"].errors) == [name]
-    assert "Mend the filter above." in text_of(response)
+    assert "Correct the filter above." in text_of(response)
 
 
 def test_deliveries_are_listed_in_both_orders_and_page_sizes() -> None:
@@ -106,10 +106,10 @@ def test_deliveries_are_listed_in_both_orders_and_page_sizes() -> None:
 def test_filter_that_is_wrong_and_lists_without_rows_say_so() -> None:
     client = visitor()
 
-    assert "This is no id of a ride." in text_of(client.get(LIST, {"ride": "Ada"}))
-    assert "This is no id of an event" in text_of(client.get(LIST, {"event": "Ada"}))
-    assert "Nothing has been sent yet." in text_of(client.get(LIST))
-    assert "No delivery passes this filter." in text_of(client.get(LIST, {"status": "held"}))
+    assert "Enter a ride id." in text_of(client.get(LIST, {"ride": "Ada"}))
+    assert "Enter an event id" in text_of(client.get(LIST, {"event": "Ada"}))
+    assert "No deliveries yet." in text_of(client.get(LIST))
+    assert "No deliveries match this filter." in text_of(client.get(LIST, {"status": "held"}))
 
 
 def test_page_shows_attempts_with_escaped_request_and_response() -> None:
@@ -138,7 +138,7 @@ def test_page_shows_attempts_with_escaped_request_and_response() -> None:
 
     page, raw = text_of(response), response.content.decode()
     assert "500 Attempt 1 , Fri, Nov 20, 09:00:00 , 31 ms" in page.replace("1, Fri", "1 , Fri")
-    assert "The worker ended before the answer Perhaps sent" in page
+    assert "The worker ended before the answer Possibly sent" in page
     assert "The body could not be made Not sent" in page
     assert "Authorization (not shown)" in page
     assert f"webhook-id {delivery.event_id}" in page
@@ -163,7 +163,7 @@ def test_page_shows_other_deliveries_of_the_event() -> None:
 def test_body_that_nobody_made_before_the_end_was_never_made() -> None:
     delivery = made.delivery(made.endpoint(), made.event("ride.teleported"), status="cancelled", ended_at=NOW)
 
-    assert "It was never made." in text_of(visitor().get(_page(delivery)))
+    assert "Never created." in text_of(visitor().get(_page(delivery)))
 
 
 def test_empty_list_says_how_long_deliveries_are_kept(settings: Any) -> None:
@@ -178,7 +178,7 @@ def test_delivery_of_a_kind_that_is_told_of_no_more_is_shown() -> None:
     response = visitor().get(_page(delivery))
 
     assert response.status_code == 200
-    assert "It has not been made yet." in text_of(response)
+    assert "Not created yet." in text_of(response)
 
 
 @pytest.mark.parametrize(
@@ -244,8 +244,8 @@ def test_full_ride_body_is_hidden_without_rider_access() -> None:
     response = visitor().get(_page(delivery))
 
     assert "Canary" not in response.content.decode()
-    assert "What the receiver said is not shown" in text_of(response)
-    assert "shown to people who may see rider data" in text_of(response)
+    assert "The response is hidden" in text_of(response)
+    assert "shown only to users with access to rider data" in text_of(response)
     assert not AuditEntry.objects.filter(action="webhooks.read_delivery").exists()
 
 
@@ -295,7 +295,7 @@ def test_response_that_may_repeat_reference_is_hidden_with_it(monkeypatch: pytes
     for page in hidden:
         assert "Canary" not in page
         assert "nginx" in page
-        assert "What the receiver said is not shown: it may repeat rider data." in page
+        assert "The response is hidden because it may contain rider data." in page
     assert "got Ada Canary" in shown
     assert "?ref=Ada+Canary" in shown
 
@@ -408,7 +408,7 @@ def test_ticked_deliveries_lead_back_to_the_list_as_it_was() -> None:
 def test_nothing_ticked_is_nothing_sent() -> None:
     answer = visitor().post(f"{LIST}resend/", {"delivery": ["no id"]}, follow=True)
 
-    assert "Tick the deliveries that are to be sent again." in text_of(answer)
+    assert "Select the deliveries to send again." in text_of(answer)
 
 
 def test_ticked_deliveries_that_are_gone_are_counted_as_such() -> None:

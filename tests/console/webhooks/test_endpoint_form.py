@@ -82,7 +82,7 @@ def test_everything_says_more_than_the_kinds_beside_it() -> None:
     ("wrong", "errors"),
     [
         ({"name": ""}, {"name": ["This field is required."]}),
-        ({"event_types": []}, {"event_types": ["Tick at least one."]}),
+        ({"event_types": []}, {"event_types": ["Select at least one."]}),
         ({"url": "ftp://hooks.example.org"}, {"url": ["Address must be an http or https URL."]}),
         (
             {"url": "http://169.254.169.254/"},
@@ -94,10 +94,10 @@ def test_everything_says_more_than_the_kinds_beside_it() -> None:
         ({"secret": "whsec_no"}, {"secret": ["Your own secret must be whsec_ and the base64 of 24 to 64 bytes."]}),
         ({"headers": "X-Site"}, {"headers": ["Each line has to be a name, a colon and a value."]}),
         ({"headers": "X-Site:"}, {"headers": ["Each line has to be a name, a colon and a value."]}),
-        ({"headers": "A: 1\nA: 2"}, {"headers": ["A name can be there once."]}),
+        ({"headers": "A: 1\nA: 2"}, {"headers": ["Enter each name only once."]}),
         (
             {"headers": f"A: {MASKED_VALUE}"},
-            {"headers": ["Dots stand only for the value of a header that is there already."]},
+            {"headers": ["Dots are allowed only for a header that already has a value."]},
         ),
         (
             {"headers": "webhook-id: mine"},
@@ -248,7 +248,7 @@ def test_change_of_what_somebody_changed_meanwhile_is_refused() -> None:
     response = visitor().post(_change(endpoint), asked)
 
     assert response.status_code == 422
-    assert "Somebody changed the endpoint meanwhile." in text_of(response)
+    assert "Someone else changed the endpoint." in text_of(response)
     assert Endpoint.objects.get().name == "Interface engine"
 
 

@@ -99,13 +99,13 @@ def test_filter_that_finds_nothing_and_one_that_is_none_say_so() -> None:
 
     nothing, wrong = client.get(LIST, {"sought": "nowhere"}), client.get(LIST, {"state": "asleep"})
 
-    assert "No endpoint passes this filter. Clear the filter" in text_of(nothing)
-    assert "Mend the filter above." in text_of(wrong)
+    assert "No endpoints match this filter. Clear the filter" in text_of(nothing)
+    assert "Correct the filter above." in text_of(wrong)
     assert "Select a valid choice. asleep is not one of the available choices." in text_of(wrong)
 
 
 def test_list_without_endpoints_says_what_one_is() -> None:
-    assert "Nobody is told of events yet." in text_of(visitor().get(LIST))
+    assert "No webhook endpoints yet." in text_of(visitor().get(LIST))
 
 
 def test_list_goes_on_with_what_is_older(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,9 +147,7 @@ def test_page_shows_what_an_endpoint_is() -> None:
     assert "X-Site" in page
     assert "north" not in page
     assert "8 (1 now)" in page
-    assert (
-        "The last attempt failed: no answer within 15 seconds. It is left alone until Fri, Nov 20, 09:01:00 ." in page
-    )
+    assert "The last attempt failed: no answer within 15 seconds. On hold until Fri, Nov 20, 09:01:00 ." in page
 
 
 @pytest.mark.parametrize(
@@ -158,10 +156,10 @@ def test_page_shows_what_an_endpoint_is() -> None:
         ("pending", "", {}, "Not verified"),
         ("active", "", {}, "Active"),
         ("active", "", {"failing_since": NOW}, "Failing"),
-        ("paused", "paused", {}, "By people. Events are collected."),
+        ("paused", "paused", {}, "Paused by a user. Events are collected."),
         ("paused", "gone", {}, "It answered 410 Gone."),
         ("paused", "unverified", {}, "The new address has not answered a test yet."),
-        ("disabled", "no_success_for_days", {}, "Nobody answered for five days."),
+        ("disabled", "no_success_for_days", {}, "No answer for five days."),
         ("disabled", "something else", {}, "Switched off"),
     ],
 )
@@ -202,7 +200,7 @@ def test_resume_offers_held_events_only_if_there_are_any() -> None:
     made.delivery(endpoint, made.event(), status="held")
     something = client.get(_page(endpoint))
 
-    assert "Nothing has been collected meanwhile." in text_of(nothing)
+    assert "No events were collected in the meantime." in text_of(nothing)
     assert '<input type="hidden" name="deliver_held" value="on">' in nothing.content.decode()
     assert "Send the 1 event that was collected" in text_of(something)
     assert "hidden" not in something.content.decode().partition('name="deliver_held"')[0].rpartition("<input")[2]

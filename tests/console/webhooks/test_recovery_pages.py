@@ -95,15 +95,15 @@ def test_count_that_ended_early_says_so_and_sends_all(monkeypatch: pytest.Monkey
     assert "Send all of them" in page
 
 
-@pytest.mark.parametrize(("rate", "says"), [(1, "one a second."), (25, "25 a second.")])
+@pytest.mark.parametrize(("rate", "says"), [(1, "one per second."), (25, "25 per second.")])
 def test_pages_say_how_fast_it_goes(settings: Any, rate: int, says: str) -> None:
     settings.WEBHOOK_REPLAYS_PER_SECOND = rate
     endpoint = made.endpoint(state="paused", state_reason="paused")
     made.delivery(endpoint, made.event(), status="held")
     client = visitor()
 
-    assert f"They follow behind everything new, {says}" in text_of(client.get(_page(endpoint)))
-    assert f"Behind what is new, {says}" in text_of(client.get(_page(endpoint, "")))
+    assert f"They are sent after new events, {says}" in text_of(client.get(_page(endpoint)))
+    assert f"Sent after new events, {says}" in text_of(client.get(_page(endpoint, "")))
 
 
 def test_nothing_that_was_missed_is_nothing_to_send() -> None:
