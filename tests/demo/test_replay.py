@@ -1,7 +1,7 @@
 """Predicted pickups against the simulator's truth: half an hour ahead, they are nearer to it than the plan.
 
-A pickup is when the rider is on board and the vehicle leaves: a driver who comes early waits for the planned time.  The
-plan is right for every other pickup, so that a prediction cannot halve its median error: the goal is not reached.
+A pickup is when the rider is on board and the vehicle leaves.  Of the plan, that is the planned time and the minutes of
+boarding; a driver who comes early boards the rider before and leaves at the planned time.
 """
 
 import datetime as dt
@@ -26,7 +26,7 @@ AHEAD = 30 * MINUTE
 
 
 def test_pickups_are_predicted_half_an_hour_ahead() -> None:
-    arrivals: dict[tuple[UUID, dt.datetime], dt.datetime] = {}
+    boardings: dict[tuple[UUID, dt.datetime], dt.datetime] = {}
     with loaded(MORNING, DayRange(past=0, future=0)):
         driver_ids = list(Driver.objects.values_list("pk", flat=True))
         for number in range(1, 26):
@@ -34,16 +34,16 @@ def test_pickups_are_predicted_half_an_hour_ahead() -> None:
             simulator.play(at=at)
             for timeline in driver_timelines(driver_ids, at=at, until=at + dt.timedelta(hours=2)).values():
                 for ride in timeline.rides:
-                    if ride.pickup_at is not None:
-                        arrivals[ride.ride_id, at] = ride.pickup_at
+                    if ride.boarded_at is not None:
+                        boardings[ride.ride_id, at] = ride.boarded_at
         errors = []
         for picked_up in Ride.objects.filter(boarded_at__gt=MORNING + AHEAD + STEP):
             assert picked_up.boarded_at is not None
             at = MORNING + (picked_up.boarded_at - AHEAD - MORNING) // STEP * STEP
-            if (picked_up.pk, at) in arrivals:
-                boarding = dt.timedelta(minutes=loading_minutes(picked_up))
-                moments = arrivals[picked_up.pk, at], picked_up.pickup_at
-                predicted, planned = (abs(moment + boarding - picked_up.boarded_at) for moment in moments)
+            if (picked_up.pk, at) in boardings:
+                plan = picked_up.pickup_at + dt.timedelta(minutes=loading_minutes(picked_up))
+                predicted = abs(boardings[picked_up.pk, at] - picked_up.boarded_at)
+                planned = abs(plan - picked_up.boarded_at)
                 errors.append((predicted / MINUTE, planned / MINUTE))
 
     of_prediction, of_plan = zip(*errors, strict=True)
@@ -53,5 +53,5 @@ def test_pickups_are_predicted_half_an_hour_ahead() -> None:
     )
     assert len(errors) > 30
     assert median(of_prediction) <= 6
-    assert median(of_prediction) <= 0.8 * median(of_plan)
+    assert median(of_prediction) <= 0.5 * median(of_plan)
     assert mean(of_prediction) <= 0.6 * mean(of_plan)

@@ -84,7 +84,7 @@ def test_reasons_say_in_words_what_speaks_for_a_driver(dispatcher: Principal) ->
     driver, vehicle = fit_pair(**seen(NEAR))
     ride = factories.RideFactory.create(rider__preferred_driver_ids=[driver.pk], accommodation={})
     before = factories.RideFactory.create(
-        pickup_at=PICKUP - dt.timedelta(minutes=48),  # 20 on the road, 3 to board and 3 to leave
+        pickup_at=PICKUP - dt.timedelta(minutes=48),  # 20 on the road and 3 to leave; boards before
         estimated_minutes=20,
         dropoff=factories.stop(lat=41.8805, lng=-87.6722, city="Oak Park"),
     )
@@ -96,13 +96,13 @@ def test_reasons_say_in_words_what_speaks_for_a_driver(dispatcher: Principal) ->
     (one, *_) = candidates(ride_id=ride.pk, by=dispatcher, at=NOW)
 
     assert [str(reason.message) for reason in one.reasons] == [
-        "Free from 13:38 at Oak Park, then 9 min away",
+        "Free from 13:35 at Oak Park, then 9 min away",
         "6 previous rides with this rider",
         "Preferred driver",
         "Larger vehicle than needed: wheelchair van",
     ]
-    assert (one.free_minutes, one.miles, one.shared_rides, one.preferred) == (22, 2.4, 6, True)
-    assert one.available_at == PICKUP - dt.timedelta(minutes=22)
+    assert (one.free_minutes, one.miles, one.shared_rides, one.preferred) == (25, 2.4, 6, True)
+    assert one.available_at == PICKUP - dt.timedelta(minutes=25)
 
 
 def test_wheelchair_van_is_kept_for_those_who_need_it(dispatcher: Principal) -> None:

@@ -59,6 +59,24 @@ def test_early_driver_waits_until_the_planned_pickup() -> None:
     assert timeline.available_at == NOW + 90 * MINUTE
 
 
+def test_rider_boards_while_the_driver_waits_for_the_planned_time() -> None:
+    near, far = (dataclasses.replace(each, load_minutes=4) for each in (slot(60, 90), slot(12, 42, pickup=THERE)))
+    long = dataclasses.replace(near, load_minutes=9)
+
+    def boarded(at_pickup: RideSlot, phase: Phase = Phase.AHEAD, *, planned: Span | None = None) -> float:
+        (predicted,) = predict(DriverNow(AT_BASE, (ride(at_pickup, phase, planned=planned),)), at=NOW).rides
+        assert predicted.boarded_at is not None
+        return (predicted.boarded_at - NOW) / MINUTE
+
+    assert boarded(near) == 60  # not before the planned time
+    assert boarded(long) == 64  # the rider is ready five minutes before it
+    (late,) = predict(DriverNow(AT_BASE, (ride(far),)), at=NOW).rides
+    assert late.pickup_at is not None
+    assert late.boarded_at == late.pickup_at + 4 * MINUTE
+    assert boarded(near, Phase.AT_PICKUP, planned=span(3, 33)) == 4
+    assert boarded(near, Phase.AT_PICKUP, planned=span(10, 40)) == 10
+
+
 def test_rider_on_board_is_taken_there_before_an_overdue_pickup() -> None:
     on_board = ride(slot(-60, 50, dropoff=THERE), Phase.ON_BOARD, planned=span(-60, -10))
     overdue = ride(slot(-5, 25, pickup=THERE))

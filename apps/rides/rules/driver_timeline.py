@@ -6,7 +6,8 @@ is, and walks from stop to stop:
 
 - The walk starts now, never at a planned time.  A driver who should have left at 08:40 and has not reported leaves now.
 - Riders on board are taken to their destination first, unless a pickup was planned on the way and is not overdue.
-- A driver waits at a pickup until its planned time, and boards and leaves riders for as long as their needs ask for.
+- A driver who comes early boards the rider before the planned time, as far as the rider is ready, and leaves the pickup
+  at the planned time.  Boarding and leaving take as long as the rider's needs ask for.
 - A drive to the next pickup does not start during leave or a break, nor before the shift.
   Leave or a break that begins on the way prolongs it.
 - A reported arrival time replaces the computed one, as long as it lies ahead.
@@ -35,6 +36,10 @@ from lib.travel.times import Drive, drive_between
 _MINUTE: Final = dt.timedelta(minutes=1)
 # A reported position counts for so long; a vehicle in town is elsewhere after that.
 POSITION_GOOD_FOR: Final = dt.timedelta(minutes=5)
+# So long before the planned time a rider is ready to board a vehicle that waits; an assumption.  The vehicle leaves at
+# the planned time all the same: "shall not leave the pick-up location prior to the pre-scheduled pick-up time" (Ohio
+# Department of Medicaid, managed care provider agreements).
+READY_BEFORE: Final = dt.timedelta(minutes=5)
 
 
 class LocationSource(StrEnum):
@@ -88,8 +93,8 @@ class PredictedRide:
     """The predicted times of a ride, none of them before now.
 
     The pickup times are arrivals of the vehicle, and None for a ride whose pickup the driver has reached.
-    `dropoff_at` is the end of the ride, when the rider has got out; `earliest_dropoff_at` the arrival before, which the
-    driver cannot beat.
+    `boarded_at` is when the vehicle leaves the pickup with the rider, None for a rider on board.  `dropoff_at` is the
+    end of the ride, when the rider has got out; `earliest_dropoff_at` the arrival before, which the driver cannot beat.
     """
 
     ride_id: UUID
@@ -98,6 +103,7 @@ class PredictedRide:
     dropoff_at: dt.datetime | None
     late_minutes: int
     earliest_dropoff_at: dt.datetime | None = None
+    boarded_at: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +291,7 @@ class _Walk:
         self.is_located = self.place is not None
         self.drive_minutes = 0.0
         self.arrivals: dict[UUID, tuple[dt.datetime | None, dt.datetime]] = {}  # predicted, earliest
+        self.boardings: dict[UUID, dt.datetime | None] = {}
         self.dropoffs: dict[UUID, dt.datetime | None] = {}
         self.reached: dict[UUID, dt.datetime] = {}  # arrivals at drop-offs, the earliest possible
         self.departures: dict[UUID, tuple[dt.datetime, Place | None]] = {}  # from where to each pickup ahead
@@ -299,6 +306,7 @@ class _Walk:
         other = copy(self)
         other.arrivals, other.dropoffs = dict(self.arrivals), dict(self.dropoffs)
         other.departures, other.reached = dict(self.departures), dict(self.reached)
+        other.boardings = dict(self.boardings)
         return other
 
     @property
@@ -328,23 +336,31 @@ class _Walk:
     def _pick_up(self, ride: RemainingRide) -> None:
         slot = ride.slot
         if ride.phase is not Phase.AT_PICKUP:
-            if ride.phase is Phase.AHEAD:
-                self.depart(by=max(slot.span.starts_at, self._at))
-                self.departures[slot.ride_id] = (self.now, self.place)
-            drive = self._drive(slot.pickup)
-            if ride.phase is Phase.AHEAD and not self._on_board:
-                drive += self._time_away(drive)
-            arrives_at = max(self.now + drive, slot.span.starts_at)
-            if ride.eta_at is not None and ride.eta_at >= self._at:
-                arrives_at, self.is_located = max(ride.eta_at, self.now), True
-            self.arrivals[slot.ride_id] = (arrives_at if self.is_located else None, arrives_at)
-            self.now = max(arrives_at, slot.span.starts_at)
+            self.now = self._reach_pickup(ride)
         else:
             self.is_located = True
-        self.now += slot.load_minutes * _MINUTE
+        self.now = max(self.now + slot.load_minutes * _MINUTE, ride.planned.starts_at)
+        self.boardings[slot.ride_id] = self.now if self.is_located else None
         self._boarded = slot.ride_id
         self._on_board += 1
         self._arrived(slot.pickup)
+
+    def _reach_pickup(self, ride: RemainingRide) -> dt.datetime:
+        """Drive to a pickup, and return when the rider begins to board."""
+        slot = ride.slot
+        if ride.phase is Phase.AHEAD:
+            self.depart(by=max(slot.span.starts_at, self._at))
+            self.departures[slot.ride_id] = (self.now, self.place)
+        drive = self._drive(slot.pickup)
+        if ride.phase is Phase.AHEAD and not self._on_board:
+            drive += self._time_away(drive)
+        there_at = self.now + drive
+        arrives_at = max(there_at, slot.span.starts_at)
+        if ride.eta_at is not None and ride.eta_at >= self._at:
+            there_at = arrives_at = max(ride.eta_at, self.now)
+            self.is_located = True
+        self.arrivals[slot.ride_id] = (arrives_at if self.is_located else None, arrives_at)
+        return max(there_at, slot.span.starts_at - READY_BEFORE)
 
     def _time_away(self, drive: dt.timedelta) -> dt.timedelta:
         """Return the time of leave and breaks that begin during a drive without riders."""
@@ -399,4 +415,5 @@ def _predicted(ride: RemainingRide, walk: _Walk) -> PredictedRide:
         dropoff_at=walk.dropoffs[slot.ride_id],
         late_minutes=max(0, math.ceil(late / _MINUTE)),
         earliest_dropoff_at=walk.reached[slot.ride_id],
+        boarded_at=walk.boardings.get(slot.ride_id),
     )
