@@ -27,6 +27,7 @@ VEHICLES: Final = 45
 LOADS: Final = 5
 DRAGS: Final = ((300, 120), (-320, -60), (60, 200), (-40, -260))  # pixels right and down
 STEPS: Final = 40  # pointer moves of each drag
+_SETTLES: Final = 1500  # milliseconds after opening and zooming: frames of these are not those of dragging
 # The time at which all tiles in view have been painted and all marks are in place.
 _DRAWN: Final = """
 const look = () => {
@@ -110,9 +111,10 @@ def _drag(browser: Browser, url: str, signed_in: str, path: str, *, zoom: int) -
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
         _open(page, url + path)
+        page.wait_for_timeout(_SETTLES)
         for _level in range(zoom):
             page.locator(".leaflet-control-zoom-in").click()
-            page.wait_for_timeout(1500)
+            page.wait_for_timeout(_SETTLES)
         box = page.locator("#map").bounding_box()
         assert box is not None
         middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
