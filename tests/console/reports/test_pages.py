@@ -320,7 +320,7 @@ def test_sparklines_have_the_values_of_the_chart(supervisor: Client, month: legs
     chart = supervisor.get(f"{PAGE}pickupOnTimeRate/?{NOVEMBER}&by=day").context["chart"]
     values = [value for value in chart["series"][0]["values"] if value is not None]
 
-    lowest, highest, latest = (f"{value:.1f} %" for value in (min(values), max(values), values[-1]))
+    lowest, highest, latest = (f"{value:.1f}%" for value in (min(values), max(values), values[-1]))
     assert f'aria-label="By day: lowest {lowest}, highest {highest}, latest {latest}"' in overview
     assert lowest != highest
 
