@@ -445,7 +445,7 @@ def format_value(kpi: Kpi, value: float | None, *, short: bool = False) -> str:
             return _short_minutes(value) if short else format_minutes(value)
         case Unit.RATIO:
             return f"{_rounded(value, 2)}\N{MULTIPLICATION SIGN}"
-    number = _rounded(value, 2)
+    number = _rounded(value, 1 if value >= 10 else 2)
     if short:
         return number
     if kpi.unit is Unit.PER_100:
@@ -505,9 +505,11 @@ def format_ratio(figure: Figure) -> str:
         return gettext("Too few rides to show")
     if not figure.denominator:
         return gettext("Nothing to count")
-    if figure.numerator is None:
+    if figure.numerator is None or figure.kpi.unit is Unit.MINUTES:
         return gettext("of %(count)s values") % {"count": format_count(figure.denominator)}
     counts = {"numerator": format_count(figure.numerator), "denominator": format_count(figure.denominator)}
+    if figure.kpi.unit is Unit.RATIO:
+        return gettext("%(numerator)s min ÷ %(denominator)s min") % counts
     return gettext("%(numerator)s of %(denominator)s") % counts
 
 

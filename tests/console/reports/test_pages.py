@@ -343,6 +343,7 @@ def test_axis_of_small_shares_is_as_high_as_they_are(supervisor: Client, month: 
         ("leadTime", 155.0, "2 h 35 min", "3 h"),
         ("leadTime", 1440.0, "24 h", "24 h"),
         ("timeToAssign", 13194.0, "9.2 days", "9 d"),
+        ("exceptionRate", 21.234, "21.2 per 100 rides", "21.2"),
         ("incidentRate", 0.667, "0.67 per 1,000 rides", "0.67"),
         ("rideTimeIndex", 1.8, "1.80\N{MULTIPLICATION SIGN}", "1.80\N{MULTIPLICATION SIGN}"),
         ("leadTime", 12.55, "12.6 min", "13"),
