@@ -17,7 +17,6 @@ _WORD: Final = re.compile(r"(?<![\w(/.-])(?<!who )(?<!can )(?<!Patients )([Rr])i
 _EXCEPTIONS: Final[Mapping[str, str]] = {
     "trip": "linked trips",
     "trips": "linked trips",
-    "Trip": "Linked trips",
     "All trips": "All linked trips",
     "Link as one trip": "Link these trips",
     "The ride is a leg of a trip. Unlink it first.": "The trip is linked with others. Unlink it first.",

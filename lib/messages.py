@@ -2,8 +2,8 @@
 
 A `Message` holds a gettext template and its parameters, and becomes text only where somebody reads it: `str()` formats
 it in the active language.  The API, tasks and logs run in English, console pages and mails in the reader's language.
-Parameters that are texts themselves (labels of choices, lazy gettext texts, messages, lists of them) follow the
-language; numbers, names and ids are the same in each.  A `FieldName` is the API's name of a field: console forms
+Parameters that are texts themselves (labels of choices, lazy gettext texts, messages, lists of them) and dates follow
+the language; numbers, names and ids are the same in each.  A `FieldName` is the API's name of a field: console forms
 replace it with the label that their reader sees.
 
 Stored texts, such as alerts, are stored as template and parameters (`as_json`) and translated when they are read.  The
@@ -14,11 +14,14 @@ Rules import the gettext functions from here: they may not import Django (see th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from django.utils.functional import Promise, lazy
-from django.utils.translation import gettext_lazy, ngettext_lazy, override, pgettext_lazy
+from django.utils.translation import get_language, gettext_lazy, ngettext_lazy, override, pgettext_lazy
 from django_stubs_ext import StrPromise
+
+from lib.dates import plain_day
 
 __all__ = [
     "FieldName",
@@ -108,7 +111,10 @@ def all_of(texts: Sequence[Template]) -> Template:
 
 
 def _formatted(value: object) -> object:
-    return _joined(value) if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return _joined(value)
+    # Without a language, as in the API, a date is ISO 8601.
+    return plain_day(value) if type(value) is date and get_language() else value
 
 
 def _stored(value: object) -> object:
@@ -118,10 +124,14 @@ def _stored(value: object) -> object:
         return {"template": str(value), "parameters": {}}
     if isinstance(value, list | tuple):
         return [_stored(item) for item in value]
+    if type(value) is date:
+        return {"date": value.isoformat()}
     return value if isinstance(value, int | float) else str(value)
 
 
 def _read(value: Any) -> object:
     if isinstance(value, dict):
+        if "date" in value:
+            return date.fromisoformat(value["date"])
         return Message.from_json(value)
     return [_read(item) for item in value] if isinstance(value, list) else value

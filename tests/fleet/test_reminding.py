@@ -134,14 +134,14 @@ def test_what_is_new_at_one_provider_makes_one_alert() -> None:
     other, alert = sorted(Alert.objects.all(), key=lambda alert: alert.title)
     assert other.title == "7 fleet credentials expire within 14 days"
     assert other.text.splitlines()[:2] == [
-        "Insurance of vehicle V17: expires 2026-11-21, tomorrow.",
-        "Motor vehicle record of a driver: expires 2026-11-28, in 8 days.",
+        "Insurance of vehicle V17: expires Nov 21, 2026, tomorrow.",
+        "Motor vehicle record of a driver: expires Nov 28, 2026, in 8 days.",
     ]
     assert other.text.splitlines()[-1] == "And 2 more."
     assert other.path == f"/console/fleet/credentials/?provider={provider.pk}&status=within_60"
     assert {other.severity, alert.severity} == {"warning"}  # neither is required
     assert alert.title == "A credential of a driver expires today: motor vehicle record"
-    assert alert.text == "It expires on 2026-11-20."
+    assert alert.text == "It expires on Nov 20, 2026."
     assert alert.path.endswith("/#mvr")
     assert alert.path.startswith("/console/fleet/drivers/")
 
@@ -161,19 +161,19 @@ def test_alerts_are_read_in_the_language_of_the_reader() -> None:
 
     many, one = sorted(Alert.objects.all(), key=lambda alert: alert.title)
     assert many.title == "6 fleet credentials expire within 7 days"
-    assert many.text.splitlines()[1] == "OIG exclusion check of a driver: expires 2026-11-21, tomorrow."
+    assert many.text.splitlines()[1] == "OIG exclusion check of a driver: expires Nov 21, 2026, tomorrow."
     with override("es"):
         assert many.title == "6 credenciales de la flota vencen dentro de 7 días"
         assert many.text.splitlines() == [
-            "Licencia de conducir de un conductor: vence el 2026-11-20, hoy.",
-            "Verificación de exclusión OIG de un conductor: vence el 2026-11-21, mañana.",
-            "Historial de manejo de un conductor: vence el 2026-11-22, dentro de 2 días.",
-            "Prueba de drogas de un conductor: vence el 2026-11-23, dentro de 3 días.",
-            "Prueba de TB de un conductor: vence el 2026-11-24, dentro de 4 días.",
+            "Licencia de conducir de un conductor: vence el 20 Nov 2026, hoy.",
+            "Verificación de exclusión OIG de un conductor: vence el 21 Nov 2026, mañana.",
+            "Historial de manejo de un conductor: vence el 22 Nov 2026, dentro de 2 días.",
+            "Prueba de drogas de un conductor: vence el 23 Nov 2026, dentro de 3 días.",
+            "Prueba de TB de un conductor: vence el 24 Nov 2026, dentro de 4 días.",
             "Y 1 más.",
         ]
         assert one.title == "Una credencial de la unidad V17 vence dentro de 7 días: seguro"
-        assert one.text == "Su último día es el 2026-11-27. Sin él no se asigna ningún traslado."
+        assert one.text == "Vence el 27 Nov 2026. Sin ella no se asigna ningún traslado."
 
 
 @pytest.mark.django_db
@@ -218,7 +218,7 @@ def test_vehicles_alone_lead_to_their_board_and_one_to_its_page() -> None:
 
     first, second = Alert.objects.order_by("created_at")
     assert first.title == "A credential of vehicle V17 expires in 30 days: insurance"
-    assert first.text == "It expires on 2026-12-20. No rides are assigned without it."
+    assert first.text == "It expires on Dec 20, 2026. No rides are assigned without it."
     assert first.path == f"/console/fleet/vehicles/{vehicle.pk}/#insurance"
     assert second.path == f"/console/fleet/credentials/?of=vehicles&provider={vehicle.provider_id}&status=within_60"
     assert first.resolved_at == NOW + DAY

@@ -54,10 +54,12 @@ def test_stored_message_is_read_in_any_language() -> None:
 
     read = Message.from_json(stored)
 
-    assert str(read) == str(message) == "insurance of a driver: expires 2026-11-23, in 3 days."
+    assert str(read) == str(message) == "insurance of a driver: expires Nov 23, 2026, in 3 days."
     assert stored["parameters"]["when"] == {"template": "in %(days)s days", "parameters": {"days": 3}}
     with override("es"):
-        assert str(read) == "seguro de un conductor: vence el 2026-11-23, dentro de 3 días."
+        assert str(read) == "seguro de un conductor: vence el 23 Nov 2026, dentro de 3 días."
+    with override(None):  # as in the API
+        assert str(read) == "insurance of a driver: expires 2026-11-23, in 3 days."
 
 
 def test_list_of_texts_survives_storage() -> None:
