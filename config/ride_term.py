@@ -24,18 +24,14 @@ _EXCEPTIONS: Final[Mapping[str, str]] = {
     "The rides become legs of one trip: moving one offers to move the later ones along.": (
         "The trips are linked: moving one offers to move the later ones along."
     ),
-    "Reference data is kept here. Rides, trips and exceptions can be looked up; they change on their own pages and "
-    "through the API, where the rules are checked.": (
-        "Reference data is kept here. Trips and exceptions can be looked up; they change on their own pages and "
-        "through the API, where the rules are checked."
-    ),
     "Who rides?": "Who is traveling?",
 }
 
 
 def in_trips(text: str) -> str:
     """Return an English text of the service with `trip` in place of `ride`."""
-    return _EXCEPTIONS.get(text) or _WORD.sub(lambda found: ("T" if found[1] == "R" else "t") + "rip" + found[2], text)
+    text = _EXCEPTIONS.get(text, text).replace("Rides, trips and", "Trips and")
+    return _WORD.sub(lambda found: ("T" if found[1] == "R" else "t") + "rip" + found[2], text)
 
 
 def catalog(texts: polib.POFile) -> polib.POFile:
