@@ -43,13 +43,13 @@ class ReturnLegPolicy(TextChoices):
 class PostalAddress(models.Model):
     """Abstract: a US postal address with WGS84 coordinates to six decimals (about 0.1 m)."""
 
-    address_line1 = models.CharField("address line 1", max_length=200)
-    address_line2 = models.CharField("address line 2", max_length=200, blank=True)
-    city = models.CharField(max_length=100)
-    state = models.CharField(max_length=50)
-    postal_code = models.CharField(max_length=20)
-    lat = models.DecimalField("latitude", max_digits=9, decimal_places=6, null=True, blank=True)
-    lng = models.DecimalField("longitude", max_digits=9, decimal_places=6, null=True, blank=True)
+    address_line1 = models.CharField(_("address line 1"), max_length=200)
+    address_line2 = models.CharField(_("address line 2"), max_length=200, blank=True)
+    city = models.CharField(_("city"), max_length=100)
+    state = models.CharField(_("state"), max_length=50)
+    postal_code = models.CharField(_("postal code"), max_length=20)
+    lat = models.DecimalField(_("latitude"), max_digits=9, decimal_places=6, null=True, blank=True)
+    lng = models.DecimalField(_("longitude"), max_digits=9, decimal_places=6, null=True, blank=True)
 
     class Meta:
         abstract = True
