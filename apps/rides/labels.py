@@ -4,11 +4,11 @@ The labels of the choices are those of the API and of stored texts.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from apps.fleet.models import Driver
@@ -186,6 +186,13 @@ ADVICE: Final[Mapping[str, Text]] = {
     _T.HOLIDAY_UNDECIDED: _("Ask the facility which day its treatments move to"),
     _T.RIDER_HOSPITALIZED_SUSPECTED: _("Ask the facility: set a hold, or dismiss"),
 }
+
+
+def stop_name(stop: Mapping[str, Any]) -> str:
+    """Return the name of a disclosed stop, else its street, else its city; "Home" in the language of the reader."""
+    if stop.get("name") == "Home":
+        return pgettext("place", "Home")
+    return str(stop.get("name") or stop.get("addressLine1") or stop.get("city") or "")
 
 
 OUT_OF_REACH: Final[Promise] = gettext_lazy("A driver outside your access")

@@ -99,6 +99,47 @@ _EVENTS: Final[Mapping[str, Text]] = {
     "exception_resolved": gettext_lazy("Exception closed"),
 }
 
+# Fields of the API that an event lists as changed.
+_FIELDS: Final[Mapping[str, Text]] = {
+    "accommodation": gettext_lazy("needs"),
+    "answer": gettext_lazy("planner's answer"),
+    "appointmentTime": gettext_lazy("appointment time"),
+    "attestation": gettext_lazy("attestation"),
+    "companions": gettext_lazy("companions"),
+    "dialysis": gettext_lazy("dialysis details"),
+    "discharge": gettext_lazy("discharge details"),
+    "dropoff": gettext_lazy("drop-off"),
+    "externalIds": gettext_lazy("ids in other systems"),
+    "handoffName": gettext_lazy("received by"),
+    "legSequence": gettext_lazy("order of the legs"),
+    "legType": gettext_lazy("leg type"),
+    "loadedMiles": gettext_lazy("miles"),
+    "milestones": gettext_lazy("times"),
+    "notes": gettext_lazy("notes"),
+    "occurrenceState": gettext_lazy("state in the series"),
+    "odometerEnd": gettext_lazy("odometer at the end"),
+    "odometerStart": gettext_lazy("odometer at the start"),
+    "payment": gettext_lazy("payer"),
+    "pickup": gettext_lazy("pickup"),
+    "pickupTime": gettext_lazy("pickup time"),
+    "priority": gettext_lazy("priority"),
+    "readyAt": gettext_lazy("ready time"),
+    "requestedBy": gettext_lazy("requested by"),
+    "schedulingAnchor": gettext_lazy("pickup or appointment time"),
+    "serviceType": gettext_lazy("trip type"),
+    "signatures": gettext_lazy("signatures"),
+    "standingOrderId": gettext_lazy("standing order"),
+    "tripId": gettext_lazy("linked rides"),
+    "vehicleTypeRequested": gettext_lazy("vehicle type"),
+    "willCall": gettext_lazy("will-call"),
+}
+
+
+def field_label(name: str) -> str:
+    """Return the label of a field of the API; an unknown name, `pickupTime`, as words."""
+    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
+    return str(_FIELDS.get(name, words))
+
 
 def event_label(event_type: str) -> str:
     """Return the label of a ride event; an unknown type is returned as words."""
@@ -134,7 +175,7 @@ def status_of(ride: Ride) -> list[Badge]:
 
 def place_name(stop: Mapping[str, Any]) -> str:
     """Return the name of a disclosed stop, else its street, else its city, else "a place"."""
-    return str(stop.get("name") or stop.get("addressLine1") or stop.get("city") or _("a place"))
+    return labels.stop_name(stop) or _("a place")
 
 
 def clock(at: datetime, zone: str) -> str:

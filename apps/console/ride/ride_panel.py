@@ -262,18 +262,15 @@ def details_of(data: Mapping[str, Any], own: OwnReasons) -> list[str]:
         severity = str(ride_labels.SEVERITIES[exception_data["severity"]].text).lower()
         details.append(f"{ride_labels.title_of(exception_data['type'])}, {severity}")
     if changed := data.get("changed"):
-        details.append(_("changed: %(names)s") % {"names": ", ".join(_as_words(name) for name in changed)})
+        details.append(
+            _("changed: %(names)s") % {"names": ", ".join(ride_labels.field_label(name) for name in changed)}
+        )
     if overridden := data.get("overridden"):
         details.append(
             _("overridden: %(rules)s")
             % {"rules": ", ".join(ride_labels.code_label(rule).lower() for rule in overridden)}
         )
     return details
-
-
-def _as_words(name: str) -> str:
-    """Return a field name of the API as words: `pickupTime` as `pickup time`."""
-    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def times(ride: Ride, late: int | None, eta: Eta) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django import forms
 from django.forms import BoundField
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.console.booking.needs_fields import FOR_DISPATCHERS, NEEDS, NeedFields
 from apps.console.recurring.driver_fields import DriverFields
@@ -44,7 +44,7 @@ _HOME: Final[Mapping[str, str]] = {
 }
 _KINDS: Final = (
     ("mobile", gettext_lazy("Mobile")),
-    ("home", gettext_lazy("Home")),
+    ("home", pgettext_lazy("place", "Home")),
     ("work", gettext_lazy("Work")),
     ("other", gettext_lazy("Other")),
 )

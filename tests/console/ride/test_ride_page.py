@@ -217,7 +217,7 @@ def test_timeline_says_what_was_opened_changed_and_overridden() -> None:
 
     assert "Will-call, not ready yet" in seen
     assert "; Address needs review, warning" in seen
-    assert "; changed: ready at" in seen
+    assert "; changed: ready time" in seen
     assert "Address needs review ○ Open" in seen
     assert "Call the rider or the facility, and correct the address" in seen
 
