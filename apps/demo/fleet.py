@@ -128,8 +128,12 @@ def plan_duties(seed: int, days: list[dt.date], fleet: Fleet) -> None:
         fleet.duties[day] = _duties(seed, day, fleet)
 
 
-def write_shifts(fleet: Fleet) -> int:
-    """Create shifts for the duties; attendants get none, because a vehicle has one shift at a time."""
+def write_shifts(seed: int, now: int, later: list[dt.date], fleet: Fleet) -> int:
+    """Create shifts for the duties, and on later days without simulated rides.
+
+    Attendants get none, because a vehicle has one shift at a time.
+    """
+    days = [*fleet.duties.values(), *(_duties(seed, day, fleet, planned_by=now) for day in later)]
     return copy_rows(
         Shift,
         [
@@ -140,10 +144,10 @@ def write_shifts(fleet: Fleet) -> int:
                 "vehicle_id": duty.van.id,
                 "starts_at": duty.starts,
                 "ends_at": duty.ends,
-                "created_at": duty.starts - 9 * DAY,
-                "updated_at": duty.starts - 9 * DAY,
+                "created_at": min(duty.starts - 9 * DAY, now),
+                "updated_at": min(duty.starts - 9 * DAY, now),
             }
-            for duties in fleet.duties.values()
+            for duties in days
             for duty in duties
         ],
     )
@@ -288,7 +292,8 @@ def _leave(seed: int, fleet: Fleet) -> list[Row]:
     ]
 
 
-def _duties(seed: int, day: dt.date, fleet: Fleet) -> list[DemoDuty]:
+def _duties(seed: int, day: dt.date, fleet: Fleet, planned_by: int | None = None) -> list[DemoDuty]:
+    """Plan a day nine days ahead, or before the second `planned_by`."""
     week = day.toordinal() // 7
     attendants = [driver for driver in fleet.drivers if driver.part == "attendant"]
     duties = []
@@ -298,7 +303,7 @@ def _duties(seed: int, day: dt.date, fleet: Fleet) -> list[DemoDuty]:
         starts = wall(day, driver.start)
         ends = starts + (8 if driver.start == _NIGHT else 11) * HOUR
         duty = DemoDuty(
-            id=Dice(seed, "duty", driver.id, day).id_at(starts - 9 * DAY),
+            id=Dice(seed, "duty", driver.id, day).id_at(min(starts - 9 * DAY, planned_by or starts)),
             driver=driver,
             van=driver.van,
             starts=starts,

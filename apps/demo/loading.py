@@ -29,15 +29,17 @@ from lib.db.bulk_copy import copy_rows
 
 PAST_DAYS: Final = 21
 FUTURE_DAYS: Final = 7
+SHIFT_DAYS: Final = 28  # the days for which standing orders have rides
 SEED: Final = 60601
 
 
 @dataclass(frozen=True, slots=True)
 class DayRange:
-    """Days before and after today that get rides."""
+    """Days before and after today that get rides; `shifts`: days after today on which drivers have shifts."""
 
     past: int = PAST_DAYS
     future: int = FUTURE_DAYS
+    shifts: int = SHIFT_DAYS
 
 
 def is_loaded() -> bool:
@@ -101,7 +103,8 @@ def _load(now: dt.datetime, seed: int, by: Principal, span: DayRange) -> Counter
     credentials.make(seed, start, days, today, vehicles)
     fleet.plan_duties(seed, days, vehicles)
     riders = people.make(seed, start, today, sites)
-    fleet.write_shifts(vehicles)
+    later = [today + dt.timedelta(days=count) for count in range(span.future + 2, span.shifts + 1)]
+    fleet.write_shifts(seed, second, later, vehicles)
     legs, plan = _simulate(seed, second, days[1:-1], vehicles, riders, sites)
     cast = Cast(
         now=second,

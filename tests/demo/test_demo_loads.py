@@ -21,8 +21,10 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.rules.roles import UserRole
 from apps.audit.models import AuditEntry
 from apps.demo import loading
+from apps.demo.dice import CHICAGO
 from apps.demo.loading import DayRange, ensure
 from apps.demo.management.commands import load_demo
+from apps.fleet.models import Shift
 from apps.organizations.models import Facility
 from apps.rides.models import Ride
 from apps.rides.rules.lifecycle import RideStatus
@@ -87,7 +89,13 @@ def test_demo_of_the_full_span_loads_in_seconds() -> None:
     with loaded(FRIDAY_NOON, DayRange()):
         took = time.perf_counter() - began
         per_day = Counter(Ride.objects.values_list("service_date", flat=True))
+        shifts = Shift.objects.values_list("starts_at", "created_at")
+        on_duty = Counter(starts_at.astimezone(CHICAGO).date() for starts_at, _created_at in shifts)
+        assert all(created_at <= FRIDAY_NOON for _starts_at, created_at in shifts)
 
+    today = FRIDAY_NOON.date()
+    assert (min(on_duty), max(on_duty)) == (today - dt.timedelta(days=22), today + dt.timedelta(days=28))
+    assert all(count >= 40 for day, count in on_duty.items() if day.weekday() < 5)
     print(f"\nThe demo of {per_day.total()} rides loads in {took:.1f} s")  # noqa: T201 - a figure for the reader of the run
     assert len(per_day) == 29
     assert 12_000 <= per_day.total() <= 15_000
