@@ -107,7 +107,7 @@ def test_refused_form_names_the_field_in_the_readers_language(client: Client, da
     answer = client.post(PAGE, {**SENT, "density": "airy"}, headers={"Accept-Language": accepted})
 
     said = text_of(answer)
-    assert ("Revise 1 punto" in said) == (accepted == "es")
+    assert ("Corrija 1 campo" in said) == (accepted == "es")
     assert ("Densidad: " in said) == (accepted == "es")
 
 
