@@ -70,7 +70,7 @@ class RideException(models.Model):
     resolution_code = models.CharField(_("resolution code"), max_length=17, choices=ResolutionCode, blank=True)
     resolution_note = models.CharField(_("resolution note"), max_length=1000, blank=True)
     # A person has decided about it: the clock does not open it again for what was known then.
-    closed_by_hand = models.BooleanField(_("closed manually"), default=False, db_default=False, editable=False)
+    closed_by_hand = models.BooleanField(_("closed by hand"), default=False, db_default=False, editable=False)
     summary = models.CharField(_("summary"), max_length=200)
     details = models.JSONField(_("details"), default=dict)
     # The driver whose lateness puts the ride at risk: exceptions with one cause are listed as one.
