@@ -14,11 +14,6 @@ class Migration(migrations.Migration):
             options={"verbose_name": "watched facility", "verbose_name_plural": "watched facilities"},
         ),
         migrations.AlterField(
-            model_name="rideexception",
-            name="closed_by_hand",
-            field=models.BooleanField(db_default=False, default=False, editable=False, verbose_name="closed manually"),
-        ),
-        migrations.AlterField(
             model_name="ride",
             name="loaded_miles_source",
             field=models.CharField(
