@@ -56,7 +56,7 @@ class Code(Enum):
     )
     TRANSITION_GUARD_FAILED = ErrorKind(409, False, "Conditions of the transition are not met; details list them.")
     MILESTONE_OUT_OF_ORDER = ErrorKind(
-        409, False, "occurredAt lies before the ride or the previous milestone, or in the future."
+        409, False, "occurredAt is before the ride or the previous milestone, or in the future."
     )
     DUPLICATE_RESOURCE = ErrorKind(409, False, "A record with this external reference exists; details name existingId.")
     DUPLICATE_RIDE = ErrorKind(409, False, "The rider has a ride at this time; send allowDuplicate to book it anyway.")

@@ -293,11 +293,11 @@ def _apply(rider: Rider, columns: dict[str, Any], *, at: datetime) -> list[str]:
         setattr(rider, name, columns[name])
     rider_status.check(rider)
     if rider.date_of_birth is not None and rider.date_of_birth > at.date():
-        raise InvalidInput("dateOfBirth", _("%(field)s must not lie in the future."))
+        raise InvalidInput("dateOfBirth", _("%(field)s must not be in the future."))
     if rider.sms_consent == Consent.GRANTED and rider.sms_consent_at is None:
         raise InvalidInput("smsConsentAt", _("%(field)s is required with a consent that was granted."))
     if rider.sms_consent_at is not None and rider.sms_consent_at > at:
-        raise InvalidInput("smsConsentAt", _("%(field)s must not lie in the future."))
+        raise InvalidInput("smsConsentAt", _("%(field)s must not be in the future."))
     return changed
 
 

@@ -1,4 +1,4 @@
-"""Over random days and random present moments: nothing predicted lies in the past, and offers hold.
+"""Over random days and random present moments: nothing predicted is in the past, and offers hold.
 
 A candidate without a conflict and every suggestion are assigned by the real service, on rows of a real database.
 """

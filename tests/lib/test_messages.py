@@ -78,11 +78,11 @@ def test_forms_name_fields_by_their_labels() -> None:
     detail = Detail(
         code="order",
         field="endDate",
-        message=Message(_("%(field)s lies before %(start_date)s."), {"start_date": FieldName("startDate")}),
+        message=Message(_("%(field)s is before %(start_date)s."), {"start_date": FieldName("startDate")}),
     )
     error = InvalidInput("endDate", _("%(field)s is required."))
 
     add_errors(form, DomainError(details=[detail, *error.details]), {"endDate": "end", "startDate": "start"})
 
-    assert form.errors["end"] == ["Last day lies before first day.", "Last day is required."]
+    assert form.errors["end"] == ["Last day is before first day.", "Last day is required."]
     assert str(error) == "endDate is required."

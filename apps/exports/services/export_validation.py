@@ -87,7 +87,7 @@ def _check_filters(dataset: Dataset, filters: Mapping[str, Any]) -> None:
             raise InvalidInput("status", _("%(field)s must be one of: %(choices)s."), choices=dataset.statuses)
     first, last = filters.get("service_date_from"), filters.get("service_date_to")
     if first and last and not dt.timedelta() <= last - first <= dt.timedelta(days=MAX_DAYS):
-        message = _("%(field)s must not lie before %(other)s, or more than ten years after it.")
+        message = _("%(field)s must not be before %(other)s, or more than ten years after it.")
         raise InvalidInput("serviceDateTo", message, other=FieldName("serviceDateFrom"))
 
 

@@ -142,12 +142,12 @@ def _driver_of(position: Position, crews: _Crews, *, at: datetime, place: str) -
     if position.vehicle_id is not None and position.vehicle_id not in crews.vehicle_ids:
         raise InvalidInput(f"{place}vehicleId", _("There is no such vehicle."), detail_code="unknown")
     if position.at > at + CLOCK_TOLERANCE:
-        message = _("%(field)s lies more than two minutes in the future.")
+        message = _("%(field)s is more than two minutes in the future.")
         raise InvalidInput(f"{place}at", message, detail_code="in_future")
     if position.vehicle_id is None:
         return cast(UUID, position.driver_id)
     if position.at < at - MAX_VEHICLE_AGE:
-        raise InvalidInput(f"{place}at", _("%(field)s lies more than a day in the past."), detail_code="too_old")
+        raise InvalidInput(f"{place}at", _("%(field)s is more than a day in the past."), detail_code="too_old")
     driver_id = crews.driver_with(position.vehicle_id, min(position.at, at))
     if driver_id is None:
         message = _("No driver has the vehicle at that time, by shift or ride.")

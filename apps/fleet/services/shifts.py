@@ -100,7 +100,7 @@ def amend(
     """Move a shift, give it to another driver or vehicle, or cancel it (`status`: "cancelled").
 
     `changes` holds any of driver_id, vehicle_id, starts_at, ends_at, break_starts_at, break_ends_at and status.  A
-    break that lies outside the changed times is removed, unless it is among the changes.
+    break that is outside the changed times is removed, unless it is among the changes.
 
     Raises:
         NotFound: the shift is not in the caller's data scope.

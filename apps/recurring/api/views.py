@@ -305,10 +305,10 @@ class OccurrenceViewSet(_OrderViews):
         first = self.query.get("from_") or timing.local_day(self.at, order.timezone)
         last = self.query.get("to") or first + DEFAULT_RANGE
         if last < first:
-            raise InvalidInput("to", _("%(field)s must not lie before %(other)s."), other=FieldName("from"))
+            raise InvalidInput("to", _("%(field)s must not be before %(other)s."), other=FieldName("from"))
         if (last - first).days >= MOST_DAYS:
             raise InvalidInput(
-                "to", _("%(field)s lies more than three years after %(other)s."), other=FieldName("from")
+                "to", _("%(field)s is more than three years after %(other)s."), other=FieldName("from")
             )
         self._record_read_of(order, "standing_orders.occurrences")
         return self.answer(unpaginated(calendar.calendar(order, first, last, at=self.at)))

@@ -23,7 +23,7 @@ BEFORE_FIRST_DAY: Final = _("%(field)s must not be before the first day.")
 AUTHORIZATION_TOO_SHORT: Final = _("The authorization ends before the first day.")
 SKIPPED_BY_CLOCKS: Final = _("This time does not exist on that day because the clocks change.")
 IN_THE_PAST: Final = _("%(field)s must not be in the past.")
-TOO_FAR_AHEAD: Final = _("%(field)s lies more than two years ahead.")
+TOO_FAR_AHEAD: Final = _("%(field)s is more than two years ahead.")
 
 
 def of_order(draft: OrderDraft, *, today: date) -> list[Detail]:
@@ -32,7 +32,7 @@ def of_order(draft: OrderDraft, *, today: date) -> list[Detail]:
     if draft.service_type not in SERVICES:
         problems.append(_invalid("serviceType", _("A hospital discharge cannot recur.")))
     if draft.start_date < today - OLDEST_START:
-        problems.append(_invalid("startDate", _("%(field)s lies more than a year in the past.")))
+        problems.append(_invalid("startDate", _("%(field)s is more than a year in the past.")))
     if draft.start_date > today + FARTHEST_START:
         problems.append(_invalid("startDate", TOO_FAR_AHEAD))
     if draft.end_date is not None and draft.end_date < draft.start_date:
@@ -109,7 +109,7 @@ def of_hold(from_date: date, until: date | None, *, today: date) -> list[Detail]
     """List the problems of a hold."""
     problems = []
     if from_date < today - FARTHEST_MOVE:
-        problems.append(_invalid("from", _("%(field)s lies more than a week in the past.")))
+        problems.append(_invalid("from", _("%(field)s is more than a week in the past.")))
     if from_date > today + FARTHEST_START:
         problems.append(_invalid("from", TOO_FAR_AHEAD))
     if until is not None and until < from_date:

@@ -56,5 +56,5 @@ def check(rider: "Rider") -> None:
     begins, ends = rider.status_from, rider.status_until
     if begins is not None and ends is not None and ends < begins:
         raise InvalidInput(
-            "statusUntil", _("%(field)s must not lie before %(status_from)s."), status_from=FieldName("statusFrom")
+            "statusUntil", _("%(field)s must not be before %(status_from)s."), status_from=FieldName("statusFrom")
         )

@@ -26,11 +26,11 @@ FARTHEST: Final = timedelta(days=1)  # later times are typing errors
 def save_eta(ride: Ride, eta: datetime, *, reported_at: datetime, by: Principal, at: datetime) -> None:
     """Save a new estimate of a locked ride and record `ride.eta_changed`, unless the change is below `MIN_ETA_CHANGE`.
 
-    Opens `late_pickup_predicted` when the estimate lies after the promised pickup time, otherwise resolves it; likewise
+    Opens `late_pickup_predicted` when the estimate is after the promised pickup time, otherwise resolves it; likewise
     `late_to_appointment` when the rider would arrive late at the destination.
 
     Raises:
-        InvalidInput: no vehicle is on its way, the ride is recorded after the fact, or the estimate lies before the
+        InvalidInput: no vehicle is on its way, the ride is recorded after the fact, or the estimate is before the
             report or more than a day after it.
         ScopeMissing: the caller may not report the status of rides.
     """

@@ -73,7 +73,7 @@ def check_ending(ride: Ride, occurred_at: datetime, *, at: datetime) -> None:
     """Refuse an outcome or other decision dated before recorded milestones, because its timing depends on it.
 
     Raises:
-        MilestoneOutOfOrder: it lies before a recorded moment or in the future.
+        MilestoneOutOfOrder: it is before a recorded moment or in the future.
     """
     check_order(ride, Milestone.Type.DROPPED_OFF, occurred_at, at=at)
 

@@ -73,7 +73,7 @@ def mark_ready(
         ScopeMissing: the caller may neither book nor report.
         NotWillCall, NotReleasable: the ride is not a will-call ride, or not scheduled or assigned.
         GuardFailed: the discharge checklist has open items, and there is no override.
-        MilestoneOutOfOrder: `ready_at` lies in the future.
+        MilestoneOutOfOrder: `ready_at` is in the future.
     """
     ride = _locked(ride_id, expected_version, by)
     if ride.ready_at is not None and ride.status in OPEN:

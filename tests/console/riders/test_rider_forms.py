@@ -151,7 +151,7 @@ def test_edit_removes_cleared_rows_address_and_contact() -> None:
         ({"home_city": "Chicago"}, "home_line1", "Required for an address."),
         ({"home_line1": "1 Elm St"}, "home_city", "is required with an address"),
         ({"status": "do_not_book"}, "status_reason", "is required with this status"),
-        ({"date_of_birth": "2026-11-22"}, "date_of_birth", "must not lie in the future"),
+        ({"date_of_birth": "2026-11-22"}, "date_of_birth", "must not be in the future"),
         ({"language": "English!"}, "language", "Enter the code of a language"),
     ],
 )
