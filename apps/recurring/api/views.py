@@ -307,9 +307,7 @@ class OccurrenceViewSet(_OrderViews):
         if last < first:
             raise InvalidInput("to", _("%(field)s must not be before %(other)s."), other=FieldName("from"))
         if (last - first).days >= MOST_DAYS:
-            raise InvalidInput(
-                "to", _("%(field)s is more than three years after %(other)s."), other=FieldName("from")
-            )
+            raise InvalidInput("to", _("%(field)s is more than three years after %(other)s."), other=FieldName("from"))
         self._record_read_of(order, "standing_orders.occurrences")
         return self.answer(unpaginated(calendar.calendar(order, first, last, at=self.at)))
 
