@@ -214,7 +214,7 @@ def test_edit_of_an_older_copy_is_refused() -> None:
 
     facility.refresh_from_db()
     assert response.status_code == 200
-    assert "Somebody changed this record" in response.content.decode()
+    assert "Someone else changed this record" in response.content.decode()
     assert (facility.name, facility.version) == ("Newer", 2)
     assert AuditEntry.objects.count() == 0
 

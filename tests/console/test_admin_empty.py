@@ -22,7 +22,7 @@ def test_list_of_nothing_says_so() -> None:
 
     page = client.get(FACILITIES).content.decode()
 
-    assert "There is nothing here yet" in page
+    assert "Nothing here yet" in page
 
 
 def test_filters_that_nothing_passes_can_be_cleared() -> None:

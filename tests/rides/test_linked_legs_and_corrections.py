@@ -97,7 +97,7 @@ def test_end_note_of_linked_leg_is_formatted_when_read(api: TokenClient, dispatc
     listed = {row["id"]: row["endNote"] for row in api.get("/api/rides").json()["data"]}
 
     assert stored == "system:earlier_leg_ended:cancelled:rider_ill"
-    expected = "The earlier leg ended: cancelled, rider sick."
+    expected = "The earlier leg ended: canceled, rider sick."
     assert api.get(f"/api/rides/{later.pk}").json()["endNote"] == listed[str(later.pk)] == expected
 
 

@@ -62,7 +62,7 @@ def test_expiry_alerts_are_sent_a_week_and_a_day_ahead() -> None:
 
     assert told == [[], [WEEK_AHEAD], [WEEK_AHEAD], *[[CLOSED, DAY_AHEAD]] * 3]
     assert {alert.title for alert in Alert.objects.all()} == {
-        "Webhook endpoint “EHR” holds deliveries that will be deleted from 2026-12-20 on"
+        "Webhook endpoint “EHR” holds deliveries that will be deleted from Dec 20, 2026 on"
     }
     events = Event.objects.filter(type="webhook.delivery.expiring")
     facts = {"clientId": "None", "state": "paused", "count": 2, "expiresAt": "2026-12-20T15:00:00Z"}

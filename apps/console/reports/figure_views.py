@@ -129,7 +129,7 @@ def _table(kpi: Kpi, trend: Trend) -> list[list[object]]:
     ]
     rows = [
         [
-            trend_buckets.label(trend.by, point.key, trend.names),
+            trend_buckets.file_label(trend.by, point.key, trend.names),
             *labels.file_cells(point.figures[kpi.key]),
             *labels.exclusion_cells(point.figures[kpi.key]),
             *(cell for line in lines for cell in labels.file_cells(line.get(point.key))),

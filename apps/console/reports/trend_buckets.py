@@ -68,6 +68,11 @@ def short(bucket_by: str, key: Sequence[Any], names: Mapping[Any, str] | Names) 
     return dates.axis_day(key[0]) if bucket_by in ("day", "week") else label(bucket_by, key, names)
 
 
+def file_label(bucket_by: str, key: Sequence[Any], names: Mapping[Any, str] | Names) -> str:
+    """Return the label of a bucket in a file: days, and the Mondays of weeks, as spreadsheets read them (ISO 8601)."""
+    return str(key[0].isoformat()) if bucket_by in ("day", "week") else label(bucket_by, key, names)
+
+
 def bucket_parameters(bucket_by: str, key: Sequence[Any], selection: Selection) -> dict[str, object] | None:
     """Return the URL parameters that select the rides of one bucket; None if no parameters can select them."""
     filter_values = bucket_filter(bucket_by, key, first=selection.first, last=selection.last)

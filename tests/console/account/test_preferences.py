@@ -102,7 +102,7 @@ def test_what_is_not_offered_is_refused_and_nothing_kept(
 
     assert answer.status_code == 422
     assert set(answer.context["form"].errors) == wrong
-    assert f"Check {len(wrong)} point" in text_of(answer)
+    assert f"Fix {len(wrong)} field" in text_of(answer)
     assert _kept(dana) == (True, False, None)
 
 

@@ -105,7 +105,7 @@ def test_empty_form_asks_for_everything_and_keeps_what_was_typed(desk: Client) -
     errors = response.context["form"].errors
     assert (response.status_code, Ride.objects.count()) == (422, 0)
     assert errors == {"q": ["Choose a rider from the list, or add a new rider."], "clock": ["Enter a time."]}
-    assert "Check 2 points" in text_of(response)
+    assert "Fix 2 fields" in text_of(response)
     assert response.context["form"]["driver_notes"].value() == "Ring twice."
 
 

@@ -166,7 +166,7 @@ def test_file_has_columns_for_each(supervisor: Client, three: list[legs.Cast]) -
     assert heads[-6:] == [
         f"{name}: Pickups on time{part}" for name in ("Alder", "Birch") for part in ("", ", numerator", ", denominator")
     ]
-    assert [row[:4] for row in rows] == [["Mon, Nov 2, 2026", "1.0", "1", "1"], ["Tue, Nov 3, 2026", "0.5", "1", "2"]]
+    assert [row[:4] for row in rows] == [["2026-11-02", "1.0", "1", "1"], ["2026-11-03", "0.5", "1", "2"]]
     assert [row[-6:] for row in rows] == [["1.0", "1", "1", "", "", ""], ["0.0", "0", "1", "1.0", "1", "1"]]
 
 
