@@ -19,33 +19,33 @@ const tones = "sound" in words ? import("./chime.js") : null; // for who wants t
 
 // --- What the tabs of a browser know together: which alerts were told of, when, and until when nobody wants to hear
 
-const kept = (name, otherwise) => JSON.parse(localStorage.getItem(`carelane-${name}-${person}`)) ?? otherwise;
+const stored = (name, otherwise) => JSON.parse(localStorage.getItem(`carelane-${name}-${person}`)) ?? otherwise;
 const keep = (name, value) => localStorage.setItem(`carelane-${name}-${person}`, JSON.stringify(value));
 
-const isMuted = () => kept("muted", 0) > Date.now();
+const isMuted = () => stored("muted", 0) > Date.now();
 
 // --- Calling
 
 const sound = async (severity) => {
   const { chime } = await tones;
   if (await chime(severity)) return;
-  sound.told ??= toast(words.blocked, { kind: "error", action: words.play, run: () => chime(severity) });
+  sound.toast ??= toast(words.blocked, { kind: "error", action: words.play, run: () => chime(severity) });
 };
 
 const notify = (fresh) => {
   if (!("Notification" in window) || Notification.permission !== "granted") return;
   const counts = [...LOUD, "info"].map((severity) => [severity, fresh.filter((one) => one.severity === severity).length]);
-  const said = counts.filter(([, count]) => count).map(([severity, count]) => `${words[severity]}: ${count}`);
-  const body = `${said.join(", ")}. ${words.open}`;
+  const summary = counts.filter(([, count]) => count).map(([severity, count]) => `${words[severity]}: ${count}`);
+  const body = `${summary.join(", ")}. ${words.open}`;
   try {
     // One takes the place of the one before it.  Sounds are ours.
-    const shown = new Notification(words.title.replace("{count}", fresh.length), {
+    const notification = new Notification(words.title.replace("{count}", fresh.length), {
       body,
       tag: "carelane-alerts",
       renotify: true,
       silent: true,
     });
-    shown.addEventListener("click", () => {
+    notification.addEventListener("click", () => {
       window.focus();
       location.assign(words.inbox);
     });
@@ -59,11 +59,11 @@ let timer = 0;
 
 const call = () => {
   timer = 0;
-  const told = kept("told", []);
-  const fresh = alerts.filter((one) => !told.includes(one.id));
+  const announced = stored("announced", []);
+  const fresh = alerts.filter((one) => !announced.includes(one.id));
   if (!fresh.length) return;
   // Written before anything is heard: tabs that share no lock look here, too.
-  keep("told", [...fresh.map((one) => one.id), ...told].slice(0, MOST));
+  keep("announced", [...fresh.map((one) => one.id), ...announced].slice(0, MOST));
   if (isMuted()) return;
   keep("called", Date.now());
   const worst = LOUD.find((severity) => fresh.some((one) => one.severity === severity));
@@ -72,14 +72,14 @@ const call = () => {
 };
 
 const hear = () => {
-  const told = kept("told", null);
-  if (told === null) {
-    keep("told", alerts.map((one) => one.id)); // what was open before is no news
+  const announced = stored("announced", null);
+  if (announced === null) {
+    keep("announced", alerts.map((one) => one.id)); // what was open before is no news
     return;
   }
-  if (timer || alerts.every((one) => told.includes(one.id))) return;
+  if (timer || alerts.every((one) => announced.includes(one.id))) return;
   // A clock that was set back keeps nobody waiting.
-  const since = Math.max(0, Date.now() - kept("called", 0));
+  const since = Math.max(0, Date.now() - stored("called", 0));
   timer = setTimeout(call, Math.max(0, QUIET - since));
 };
 
@@ -89,10 +89,10 @@ const ask = async () => {
   try {
     const answer = await fetch(words.news, { headers: HEADERS, cache: "no-store", redirect: "error" });
     if (!answer.ok) return;
-    const found = await answer.json();
+    const news = await answer.json();
     const title = document.title.replace(/^\(\d+\) /, "");
-    document.title = found.open ? `(${found.open}) ${title}` : title;
-    alerts = found.alerts;
+    document.title = news.open ? `(${news.open}) ${title}` : title;
+    alerts = news.alerts;
     if (calls && leads()) hear();
   } catch {
     // no network, or the session is over: the badge says so, and everything is looked at again after that

@@ -17,8 +17,8 @@ const UNDO_SECONDS = 10;
 const rideOf = (element) => element?.closest("[id^='ride-']")?.id.slice(5) ?? element?.closest("[data-ride]")?.dataset.ride;
 const shownRide = (id) => document.getElementById(`ride-${id}`);
 const versionOf = (id) => {
-  const shown = shownRide(id);
-  return shown?.dataset.version ?? shown?.closest("[data-version]")?.dataset.version;
+  const rideElement = shownRide(id);
+  return rideElement?.dataset.version ?? rideElement?.closest("[data-version]")?.dataset.version;
 };
 const addressOf = (id, act = "") => `${board.dataset.rides}${id}/${act}`;
 const barsOf = (driverRow) => [...driverRow.querySelectorAll(".bar")].sort((a, b) => startOf(a) - startOf(b));
@@ -86,8 +86,8 @@ const choose = (id, on = !chosen.has(id)) => {
 const showChosen = () => {
   document.querySelectorAll(".is-chosen").forEach((one) => one.classList.remove("is-chosen"));
   for (const id of chosen) {
-    const shown = shownRide(id);
-    if (shown) (shown.closest(".ride-card") ?? shown).classList.add("is-chosen");
+    const rideElement = shownRide(id);
+    if (rideElement) (rideElement.closest(".ride-card") ?? rideElement).classList.add("is-chosen");
     else chosen.delete(id);
   }
   if (!bar) return;
@@ -139,10 +139,10 @@ dialog.addEventListener("close", () => {
   focusRide(returnTo);
 });
 const focusRide = (id) => {
-  const shown = id && shownRide(id);
-  if (!shown) return;
-  if (shown.classList.contains("bar")) enter(shown);
-  else shown.focus();
+  const rideElement = id && shownRide(id);
+  if (!rideElement) return;
+  if (rideElement.classList.contains("bar")) enter(rideElement);
+  else rideElement.focus();
 };
 
 const confirm = (message, undo) =>
@@ -162,8 +162,8 @@ const renew = async () => {
 };
 const focusElsewhere = (id) => {
   if (document.activeElement !== document.body) return;
-  const shown = document.querySelector(`#row-${id} th a, #map .map-mark[data-ride="${id}"]`) ?? document.getElementById("main");
-  shown.focus({ preventScroll: true });
+  const rideElement = document.querySelector(`#row-${id} th a, #map .map-mark[data-ride="${id}"]`) ?? document.getElementById("main");
+  rideElement.focus({ preventScroll: true });
 };
 
 document.addEventListener("carelane:done", async (event) => {
@@ -287,12 +287,12 @@ document.addEventListener("keydown", (event) => {
 // In the dialog: arrows walk the drivers while one types, Enter takes the one that is marked.
 dialog.addEventListener("input", (event) => {
   if (!event.target.hasAttribute("data-find")) return;
-  const wanted = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const searchWords = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = [...dialog.querySelectorAll(".candidate")];
-  rows.forEach((row) => (row.hidden = !wanted.every((word) => row.querySelector(".who").textContent.toLowerCase().includes(word))));
+  rows.forEach((row) => (row.hidden = !searchWords.every((word) => row.querySelector(".who").textContent.toLowerCase().includes(word))));
   const first = rows.find((row) => !row.hidden);
   dialog.querySelectorAll(".not-fitting").forEach((group) => {
-    group.open = wanted.length > 0 && Boolean(group.querySelector(".candidate:not([hidden])"));
+    group.open = searchWords.length > 0 && Boolean(group.querySelector(".candidate:not([hidden])"));
   });
   if (first) first.querySelector("input").checked = true;
 });
@@ -371,14 +371,14 @@ const refresh = async (names) => {
     return;
   }
   if (!driverRows) return; // the list and the map ask for themselves (live.js)
-  const asked = new URL(board.dataset.changes, location.href);
+  const changesUrl = new URL(board.dataset.changes, location.href);
   const here = new URL(location.href);
-  for (const name of ["day", "show", "zone", "facility", "provider"]) if (here.searchParams.get(name)) asked.searchParams.set(name, here.searchParams.get(name));
-  rides.forEach((id) => asked.searchParams.append("ride", id));
-  drivers.forEach((id) => asked.searchParams.append("driver", id));
+  for (const name of ["day", "show", "zone", "facility", "provider"]) if (here.searchParams.get(name)) changesUrl.searchParams.set(name, here.searchParams.get(name));
+  rides.forEach((id) => changesUrl.searchParams.append("ride", id));
+  drivers.forEach((id) => changesUrl.searchParams.append("driver", id));
   let text;
   try {
-    const answer = await fetch(asked, { headers: BACKGROUND, cache: "no-store", redirect: "error" });
+    const answer = await fetch(changesUrl, { headers: BACKGROUND, cache: "no-store", redirect: "error" });
     if (!answer.ok) return;
     text = await answer.text();
   } catch {

@@ -9,11 +9,11 @@ const PATIENCE = 250; // milliseconds without a change before the form is looked
 form.querySelectorAll("[data-plain]").forEach((button) => (button.hidden = true));
 
 // Sends the form as the button of this name would.
-const press = (wanted) => {
+const press = (choice) => {
   const input = document.createElement("input");
   input.type = "hidden";
   input.name = "do";
-  input.value = wanted;
+  input.value = choice;
   form.append(input);
   form.submit();
 };
@@ -21,10 +21,10 @@ const press = (wanted) => {
 // The next page has the focus in the time field.  While it is loading, the time field of this page has it, and passes on
 // what is typed into it.
 const TYPED = "booking-typed";
-const pick = (wanted) => {
+const pick = (choice) => {
   const { clock } = form.elements;
   const posted = clock.value;
-  press(wanted);
+  press(choice);
   clock.focus();
   clock.setSelectionRange(posted.length, posted.length);
   clock.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
@@ -33,24 +33,24 @@ const pick = (wanted) => {
 form.querySelectorAll("[data-combo]").forEach((box) => combo(box, (value) => pick(`${box.dataset.pick}:${value}`)));
 
 let timer;
-let asked = null;
+let pending = null;
 const look = async () => {
-  asked?.abort();
+  pending?.abort();
   const mine = new AbortController();
-  asked = mine;
+  pending = mine;
   let answer;
   try {
-    const told = { method: "POST", body: new FormData(form), redirect: "error", signal: mine.signal };
-    answer = await fetch(form.dataset.check, told);
+    const options = { method: "POST", body: new FormData(form), redirect: "error", signal: mine.signal };
+    answer = await fetch(form.dataset.check, options);
     if (!answer.ok) return;
     const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (asked !== mine) return;
+    if (pending !== mine) return;
     [...parsed.body.children].forEach((next) => {
       const was = document.getElementById(next.id);
       const says = next.textContent.trim().replace(/\s+/g, " ");
       if (!was || was.textContent.trim().replace(/\s+/g, " ") === says) return;
       was.replaceWith(next);
-      if (next.dataset.told !== undefined && says) announce(says);
+      if (next.dataset.announced !== undefined && says) announce(says);
     });
   } catch {
     // changed again, or no network: the next change asks anew
@@ -66,7 +66,7 @@ form.addEventListener("keydown", (event) => {
   event.preventDefault();
   form.requestSubmit();
 });
-form.addEventListener("submit", () => asked?.abort());
+form.addEventListener("submit", () => pending?.abort());
 if (form.dataset.looks !== undefined) look(); // a draft that is taken up: its time may mean another one by now
 
 // A time that is there is replaced by what is typed first.

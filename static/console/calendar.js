@@ -5,8 +5,8 @@ document.querySelectorAll("table[data-calendar]").forEach((table) => {
     table.querySelectorAll("td a").forEach((one) => (one.tabIndex = one === day ? 0 : -1));
   };
   const first = () => {
-    const shown = days();
-    return shown.find((day) => day.closest(".chosen")) ?? shown.find((day) => day.ariaCurrent) ?? shown[0];
+    const visible = days();
+    return visible.find((day) => day.closest(".chosen")) ?? visible.find((day) => day.ariaCurrent) ?? visible[0];
   };
   // On narrow screens days without rides are not shown: who stands on one is brought to one that is.
   const settle = () => {
@@ -31,21 +31,21 @@ document.querySelectorAll("table[data-calendar]").forEach((table) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const day = event.target.closest("td a");
     if (!day) return;
-    const shown = days();
-    const at = shown.indexOf(day);
+    const visible = days();
+    const at = visible.indexOf(day);
     const cell = day.closest("td");
     const below = (step) => {
       const row = table.tBodies[0].rows[cell.parentElement.rowIndex - 1 + step];
-      const found = row?.cells[cell.cellIndex]?.querySelector("a");
-      return found?.checkVisibility() ? found : undefined;
+      const target = row?.cells[cell.cellIndex]?.querySelector("a");
+      return target?.checkVisibility() ? target : undefined;
     };
     const week = [...cell.parentElement.querySelectorAll("a")].filter((one) => one.checkVisibility());
     const ahead = getComputedStyle(table).direction === "rtl" ? -1 : 1;
     const stacked = getComputedStyle(cell).display === "block";
-    if (event.key === "ArrowRight") go(event, shown[at + ahead]);
-    else if (event.key === "ArrowLeft") go(event, shown[at - ahead]);
-    else if (event.key === "ArrowDown") go(event, stacked ? shown[at + 1] : below(1));
-    else if (event.key === "ArrowUp") go(event, stacked ? shown[at - 1] : below(-1));
+    if (event.key === "ArrowRight") go(event, visible[at + ahead]);
+    else if (event.key === "ArrowLeft") go(event, visible[at - ahead]);
+    else if (event.key === "ArrowDown") go(event, stacked ? visible[at + 1] : below(1));
+    else if (event.key === "ArrowUp") go(event, stacked ? visible[at - 1] : below(-1));
     else if (event.key === "Home") go(event, week[0]);
     else if (event.key === "End") go(event, week.at(-1));
     else if (event.key === "PageUp") turn(event, "prev");

@@ -15,7 +15,7 @@ export const combo = (box, pick) => {
   const server = asker(box.dataset.combo, box.closest("form").elements.csrfmiddlewaretoken.value);
   const { options, active, choose, walk, unfold } = listbox(input, list);
   let timer;
-  let shown = ""; // what the list is about
+  let listedFor = ""; // what the list is about
   let picksFirst = false; // Enter came before the answer
 
   const open = () => !list.hidden;
@@ -27,10 +27,10 @@ export const combo = (box, pick) => {
 
   const show = (answer, text) => {
     list.replaceChildren(...answer.children);
-    shown = text;
+    listedFor = text;
     unfold(true);
     choose(options()[0]);
-    announce(answer.dataset.says);
+    announce(answer.dataset.announcement);
     // A similar name may be somebody else's: a person has to see it first.
     const isExact = answer.dataset.similar === undefined;
     if (picksFirst && isExact && options().length === 1) take(options()[0]);
@@ -69,7 +69,7 @@ export const combo = (box, pick) => {
       close();
     } else if (event.key === "Enter" && (input.value.trim() || open())) {
       event.preventDefault(); // nothing is booked from here
-      if (waits() || input.value.trim() !== shown) picksFirst = true;
+      if (waits() || input.value.trim() !== listedFor) picksFirst = true;
       else if (open() && active()) take(active());
       else ask();
     }

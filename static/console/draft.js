@@ -1,7 +1,7 @@
 // A form that keeps itself on the server while it is written: `data-keep` is the address.  What is typed outlives a
 // session that ends, a tab that is closed, a ward that calls.  One request at a time, so that the last word stays last.
 const form = document.querySelector("form[data-keep]");
-const told = document.getElementById("draft-told");
+const status = document.getElementById("draft-status");
 const PATIENCE = 1500; // milliseconds without a change
 
 let timer = 0;
@@ -9,7 +9,7 @@ let underWay = false;
 let changed = false;
 let sent = false; // the form itself: the server forgets the draft when it books
 
-const said = () => {
+const content = () => {
   const body = new FormData(form);
   body.set("by_itself", "1");
   return body;
@@ -22,10 +22,10 @@ const keep = async () => {
   if (underWay) return;
   underWay = true;
   try {
-    const answer = await fetch(form.dataset.keep, { method: "POST", body: said(), redirect: "error" });
-    told.textContent = answer.ok ? await answer.text() : told.dataset.failed;
+    const answer = await fetch(form.dataset.keep, { method: "POST", body: content(), redirect: "error" });
+    status.textContent = answer.ok ? await answer.text() : status.dataset.failed;
   } catch {
-    told.textContent = told.dataset.failed;
+    status.textContent = status.dataset.failed;
   }
   underWay = false;
   if (changed) keep();
@@ -46,5 +46,5 @@ addEventListener("pagehide", () => {
   if (!timer) return;
   clearTimeout(timer);
   timer = 0;
-  fetch(form.dataset.keep, { method: "POST", body: said(), keepalive: true }).catch(() => {});
+  fetch(form.dataset.keep, { method: "POST", body: content(), keepalive: true }).catch(() => {});
 });

@@ -74,8 +74,8 @@ const send = async (address, body) => {
     return;
   }
   document.getElementById("exceptions").replaceWith(next);
-  if (answer.ok) announce(next.dataset.said);
-  toast(next.dataset.said, { kind: answer.ok ? "ok" : "error" });
+  if (answer.ok) announce(next.dataset.message);
+  toast(next.dataset.message, { kind: answer.ok ? "ok" : "error" });
 };
 
 const token = () => document.querySelector("#snooze [name=csrfmiddlewaretoken]").value;
@@ -101,11 +101,11 @@ const snooze = (row) => {
 
 document.addEventListener("click", (event) => {
   const row = event.target.closest("#exceptions [data-exception]");
-  const asked = event.target.closest("[data-acknowledge], [data-snooze]");
-  if (!row || !asked) return;
+  const control = event.target.closest("[data-acknowledge], [data-snooze]");
+  if (!row || !control) return;
   event.preventDefault();
   focusOn(row);
-  if (asked.matches("[data-acknowledge]")) acknowledge(row);
+  if (control.matches("[data-acknowledge]")) acknowledge(row);
   else snooze(row);
 });
 

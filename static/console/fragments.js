@@ -7,9 +7,9 @@ export const replace = (fragment, next) => {
   });
   fragment.replaceWith(next);
   // A live region that is replaced says nothing: what is to be heard of a fragment is put into one that stays.
-  const [before, after] = [fragment, next].map((one) => one.querySelector("[data-says]")?.textContent.trim() ?? "");
-  const told = document.getElementById(next.dataset.told);
-  if (told && after !== before) told.textContent = after;
+  const [before, after] = [fragment, next].map((one) => one.querySelector("[data-announcement]")?.textContent.trim() ?? "");
+  const region = document.getElementById(next.dataset.announceIn);
+  if (region && after !== before) region.textContent = after;
 };
 
 // Finds in the text of a page what is to take the place of `fragment`; null where it is not there or says the same.

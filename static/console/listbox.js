@@ -17,8 +17,8 @@ export const listbox = (input, list) => {
     else input.removeAttribute("aria-activedescendant");
   };
   const walk = (step) => {
-    const found = options();
-    choose(found.at((found.indexOf(active()) + step + found.length) % found.length));
+    const items = options();
+    choose(items.at((items.indexOf(active()) + step + items.length) % items.length));
   };
   const unfold = (open) => {
     list.hidden = !open;
@@ -33,27 +33,27 @@ export const ARROWS = { ArrowDown: 1, ArrowUp: -1 };
 // Asks an address about a text, in the body of a POST.  A question puts an end to the one before it, which then answers
 // null, as one does that gets no answer: no network, or the session is over.
 export const asker = (address, token) => {
-  let asked = null;
+  let pending = null;
   const stop = () => {
-    asked?.abort();
-    asked = null;
+    pending?.abort();
+    pending = null;
   };
   const ask = async (text) => {
     stop();
     const mine = new AbortController();
-    asked = mine;
+    pending = mine;
     try {
       const body = new URLSearchParams({ q: text });
       const headers = { "X-CSRFToken": token };
       const answer = await fetch(address, { method: "POST", body, headers, redirect: "error", signal: mine.signal });
-      const told = answer.ok ? await answer.text() : null;
-      if (told === null || asked !== mine) return null;
-      return new DOMParser().parseFromString(told, "text/html").querySelector("ul");
+      const markup = answer.ok ? await answer.text() : null;
+      if (markup === null || pending !== mine) return null;
+      return new DOMParser().parseFromString(markup, "text/html").querySelector("ul");
     } catch {
       return null;
     } finally {
-      if (asked === mine) asked = null;
+      if (pending === mine) pending = null;
     }
   };
-  return { ask, stop, waits: () => asked !== null };
+  return { ask, stop, waits: () => pending !== null };
 };

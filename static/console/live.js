@@ -98,8 +98,8 @@ const lose = () => {
 
 const catchUp = async (since) => {
   try {
-    const found = await ask(`age=${secondsSince(since)}`);
-    collect(found.changes, found.resync);
+    const reply = await ask(`age=${secondsSince(since)}`);
+    collect(reply.changes, reply.resync);
   } catch {
     collect([], true);
   }
@@ -149,15 +149,15 @@ const poll = async () => {
   const age = secondsSince(currentAt);
   const tooLong = !cursor && age > LONGEST_AGE;
   try {
-    const found = await ask(cursor ? `after=${encodeURIComponent(cursor)}` : `age=${tooLong ? 0 : age}`);
-    cursor = found.cursor;
-    const word = { kind: "changes", changes: found.changes, resync: found.resync || tooLong };
+    const reply = await ask(cursor ? `after=${encodeURIComponent(cursor)}` : `age=${tooLong ? 0 : age}`);
+    cursor = reply.cursor;
+    const word = { kind: "changes", changes: reply.changes, resync: reply.resync || tooLong };
     if (leading) {
       pass(word, { ours: true });
     } else {
-      const told = heardAt;
+      const heardBefore = heardAt;
       take({ ...word, ours: true });
-      heardAt = told; // it is still the tab that leads that says nothing
+      heardAt = heardBefore; // it is still the tab that leads that says nothing
     }
   } catch {
     if (leading) pass({ kind: "lost" });

@@ -72,8 +72,8 @@ const rideMark = (ride, extra = "") => {
   return mark.bindTooltip(ride.text, { direction: "top", offset: [0, -10] }).on("click", () => open("ride", ride.id));
 };
 const vehicleMark = (driver, extra = "") => {
-  const known = driver.heading !== null && !driver.stale;
-  const svg = picture(known ? "vehicle" : "parked", `vehicle ${driver.stale ? "stale" : ""}`, known ? driver.heading : undefined);
+  const hasHeading = driver.heading !== null && !driver.stale;
+  const svg = picture(hasHeading ? "vehicle" : "parked", `vehicle ${driver.stale ? "stale" : ""}`, hasHeading ? driver.heading : undefined);
   const mark = marker(driver.at, svg, `map-mark vehicle ${extra}`, {
     size: 26,
     text: driver.text,
@@ -109,7 +109,7 @@ const place = (feature) => [...feature.geometry.coordinates].reverse();
 // --- What is in view --------------------------------------------------------------------------------
 const isInSpan = (ride) => span === "day" || ride.soon;
 const group = () => {
-  const shown = points.rides.filter(isInSpan);
+  const visible = points.rides.filter(isInSpan);
   clusters = new Supercluster({
     radius: 42,
     maxZoom: 14,
@@ -119,7 +119,7 @@ const group = () => {
       sum.late += one.late;
     },
   }).load(
-    shown.map((ride) => ({
+    visible.map((ride) => ({
       type: "Feature",
       geometry: { type: "Point", coordinates: [ride.at[1], ride.at[0]] },
       properties: { id: ride.id, late: ride.late ? 1 : 0 },

@@ -10,7 +10,7 @@ const SOURCES = ["#contents a", ".account .menu-item:is([href], [data-opens], [d
 const dialog = document.getElementById("palette");
 const input = dialog.querySelector("input:not([type=hidden])");
 const list = dialog.querySelector('[role="listbox"]');
-const told = dialog.querySelector("[aria-live]");
+const status = dialog.querySelector("[aria-live]");
 const server = asker(dialog.dataset.find, dialog.querySelector("[name=csrfmiddlewaretoken]").value);
 const { options, active, choose, walk, unfold } = listbox(input, list);
 
@@ -50,21 +50,21 @@ const fitting = (text) => {
 };
 
 // Shows what fits, with what the server has found; nobody's choice is taken from under their hands.
-const show = (found = [], answered = true) => {
-  const kept = active();
-  list.replaceChildren(...fitting(input.value.trim().toLowerCase()), ...found);
-  choose(kept?.isConnected ? kept : options()[0]);
+const show = (results = [], answered = true) => {
+  const previous = active();
+  list.replaceChildren(...fitting(input.value.trim().toLowerCase()), ...results);
+  choose(previous?.isConnected ? previous : options()[0]);
   if (options().length || !answered) return;
   const nothing = item({ "aria-disabled": "true" });
   nothing.textContent = dialog.dataset.nothing;
   list.append(nothing);
-  told.textContent = nothing.textContent;
+  status.textContent = nothing.textContent;
 };
 
 const take = (option) => {
-  const known = commands.find((one) => one.option === option);
+  const match = commands.find((one) => one.option === option);
   dialog.close();
-  if (known) known.element.click();
+  if (match) match.element.click();
   else location.assign(option.dataset.value);
 };
 
@@ -79,7 +79,7 @@ const typed = () => {
   timer = setTimeout(async () => {
     const answer = await server.ask(text);
     if (!answer || !dialog.open) return;
-    told.textContent = answer.dataset.says;
+    status.textContent = answer.dataset.announcement;
     show([...answer.children]);
   }, PATIENCE);
 };
@@ -117,7 +117,7 @@ dialog.addEventListener("click", (event) => {
 dialog.addEventListener("close", () => {
   clearTimeout(timer);
   server.stop();
-  input.value = told.textContent = "";
+  input.value = status.textContent = "";
   unfold(false);
   list.replaceChildren();
 });

@@ -50,13 +50,13 @@ document.querySelectorAll("[data-tick-all]").forEach((all) => {
 document.querySelectorAll("[data-finds]").forEach((input) => {
   const options = [...document.getElementById(input.dataset.finds).querySelectorAll(".option")];
   const groups = [...document.getElementById(input.dataset.finds).querySelectorAll(".family")];
-  const told = document.getElementById(input.dataset.told);
+  const counter = document.getElementById(input.dataset.counter);
   const find = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (option) => words.every((word) => option.textContent.toLowerCase().includes(word));
     options.forEach((option) => (option.hidden = !fits(option) && !option.querySelector("input").checked));
     groups.forEach((group) => (group.hidden = !group.querySelector(".option:not([hidden])")));
-    told.textContent = told.dataset.text.replace("0", String(options.filter((option) => !option.hidden).length));
+    counter.textContent = counter.dataset.text.replace("0", String(options.filter((option) => !option.hidden).length));
   };
   input.addEventListener("input", find);
   input.addEventListener("keydown", (event) => {

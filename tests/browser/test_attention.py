@@ -83,8 +83,8 @@ def _tell(title: str, severity: str = "warning") -> None:
 
 def _known(page: Page, count: int) -> None:
     """Wait until the browser has stored which alerts it knows."""
-    told = "() => JSON.parse(localStorage.getItem(`carelane-told-${live.dataset.person}`) ?? 'null')?.length"
-    page.wait_for_function(f"(count) => ({told})() === count", arg=count, timeout=PATIENCE)
+    announced = "() => JSON.parse(localStorage.getItem(`carelane-announced-${live.dataset.person}`) ?? 'null')?.length"
+    page.wait_for_function(f"(count) => ({announced})() === count", arg=count, timeout=PATIENCE)
 
 
 def _played(*pages: Page) -> int:

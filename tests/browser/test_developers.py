@@ -217,10 +217,10 @@ def test_endpoint_is_made_tried_and_its_deliveries_sent_again(desk: Inspector, r
         page.get_by_role("button", name="Send again", exact=True).click()
         expect(page.locator("#progress")).to_contain_text("Waiting")
         assert time.monotonic() - asked < 1
-        stays = page.locator("#progress-told").element_handle()
+        stays = page.locator("#progress-status").element_handle()
         _work()
         expect(page.locator("#progress .badge").first).to_have_text("Delivered")
-        expect(page.locator("#progress-told[role=status]")).to_have_text("Delivered The receiver answered 2xx.")
+        expect(page.locator("#progress-status[role=status]")).to_have_text("Delivered The receiver answered 2xx.")
         assert stays.evaluate("(region) => region.isConnected")  # a replaced region would not be read out
         assert [one.headers["webhook-id"] for one in receiver.got[1:]] == [str(event.pk)] * 2
         assert page.url != page.get_by_role("link", name=re.compile(r"^\d{4}-")).get_attribute("href")
@@ -366,9 +366,9 @@ def test_recovery_counts_first_and_shows_how_far_it_is(desk: Inspector, receiver
         expect(page.locator("#recoveries")).to_contain_text("3 of 3 events")
         found += faults(page)
         _shoot(desk, page, "recovering")
-        stays = page.locator("#recoveries-told").element_handle()
+        stays = page.locator("#recoveries-status").element_handle()
         _apart(lambda: recovery.advance(at=timezone.now()))
-        expect(page.locator("#recoveries-told[role=status]")).to_have_text("All are on their way")
+        expect(page.locator("#recoveries-status[role=status]")).to_have_text("All are on their way")
         assert stays.evaluate("(region) => region.isConnected")
 
     assert found == [], "\n".join(found)

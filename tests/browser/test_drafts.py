@@ -52,7 +52,7 @@ def desk(inspector_of: InspectorOf, planner: User) -> Inspector:
 def _type(page: Page) -> None:
     page.get_by_label("Note to the driver").fill("Ring twice.")
     page.locator("#id_clock").fill("2359")
-    expect(page.locator("#draft-told")).to_contain_text("Draft saved at")
+    expect(page.locator("#draft-status")).to_contain_text("Draft saved at")
 
 
 def test_u3_draft_survives_the_session_and_is_offered_again(
@@ -64,7 +64,7 @@ def test_u3_draft_survives_the_session_and_is_offered_again(
         page.goto(f"{desk.url}{BOOK}?rider={grace.pk}")
         page.get_by_label("Note to the driver").fill("Ring twice.")
         page.clock.run_for(2_000)
-        expect(page.locator("#draft-told")).to_contain_text("Draft saved at")
+        expect(page.locator("#draft-status")).to_contain_text("Draft saved at")
         session = SessionStore(session_key=desk.cookies[0]["value"])
         session[LAST_ACTIVE_AT] = time.time() - 16 * 60
         session.save()
@@ -129,10 +129,10 @@ def test_what_cannot_be_kept_is_said(desk: Inspector, grace: Rider) -> None:
         page.goto(f"{desk.url}{BOOK}?rider={grace.pk}")
         page.route("**/drafts/keep/", lambda route: route.abort())
         page.locator("#id_clock").fill("2359")
-        expect(page.locator("#draft-told")).to_have_text("The draft is not saved. You may have been signed out.")
+        expect(page.locator("#draft-status")).to_have_text("The draft is not saved. You may have been signed out.")
         page.unroute("**/drafts/keep/")
         page.locator("#id_clock").fill("2358")
-        expect(page.locator("#draft-told")).to_contain_text("Draft saved at")
+        expect(page.locator("#draft-status")).to_contain_text("Draft saved at")
 
 
 def test_draft_is_kept_and_thrown_away_without_script(desk: Inspector, grace: Rider) -> None:

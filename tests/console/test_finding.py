@@ -90,7 +90,7 @@ def test_planner_finds_riders_and_rides_of_own_facilities_alone(client: Client, 
 def test_nothing_is_found_where_nothing_is_meant(ride: Ride, said: str) -> None:
     answer = visitor(UserRole.DISPATCHER).post(FIND, {"q": said})
 
-    assert answer.content.decode().strip() == '<ul data-says=""></ul>'
+    assert answer.content.decode().strip() == '<ul data-announcement=""></ul>'
 
 
 def test_five_of_a_kind_are_offered(ride: Ride) -> None:
@@ -104,7 +104,7 @@ def test_five_of_a_kind_are_offered(ride: Ride) -> None:
     page = visitor(UserRole.DISPATCHER).post(FIND, {"q": "same"}).content.decode()
 
     assert [page.count(f'<span class="kind">{kind}<') for kind in ("Driver", "Rider", "Ride")] == [5, 5, 5]
-    assert 'data-says="15 results"' in page
+    assert 'data-announcement="15 results"' in page
     assert page.count("nactive") == 10
 
 
