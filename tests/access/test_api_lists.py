@@ -1,7 +1,7 @@
 """Lists: no filter, order, expansion, count or search returns or reveals a row of the other side."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -69,7 +69,7 @@ ASKED: Final[dict[str, Any]] = {
 
 @pytest.mark.parametrize(("role", "binding"), CALLERS)
 def test_no_query_brings_a_row_of_the_other_side(world: World, role: TokenRole, binding: str) -> None:
-    statuses, leaks = _walk(caller_of(world, binding, role), world)
+    statuses, leaks = _walk(LISTS, caller_of(world, binding, role), world)
 
     assert leaks == []
     assert len(LISTS) >= 11
@@ -78,10 +78,10 @@ def test_no_query_brings_a_row_of_the_other_side(world: World, role: TokenRole, 
     assert role is not TokenRole.FULL_ACCESS or statuses.count(200) > 110
 
 
-def _walk(caller: Caller, world: World) -> tuple[list[int], list[str]]:
-    """Request every page of every list with every parameter, and the page after it."""
+def _walk(lists: Sequence[Operation], caller: Caller, world: World) -> tuple[list[int], list[str]]:
+    """Request every page of the lists with every parameter, and the page after it."""
     statuses, leaks = [], []
-    for operation in LISTS:
+    for operation in lists:
         for query in _queries(operation, world):
             response = caller.call("GET", f"{operation.path('')}?{urlencode(query)}")
             statuses.append(response.status_code)
@@ -203,6 +203,7 @@ def test_walk_finds_a_model_that_is_not_narrowed(
 ) -> None:
     monkeypatch.setattr(queryset, "visible_to", lambda rows, principal: rows)
 
-    _, leaks = _walk(caller_of(world, "facility"), world)
+    lists = [operation for operation in LISTS if operation.name == f"GET {path}"]
+    _, leaks = _walk(lists, caller_of(world, "facility"), world)
 
     assert any(leak.startswith(f"GET {path} {{}}: ") for leak in leaks)
