@@ -16,6 +16,7 @@ from apps.fleet.models import Credential, Driver, Vehicle
 from apps.fleet.rules.credentials import TYPES_OF, Subject
 from apps.rides.models import Ride
 from lib.csv_file import neutral
+from lib.dates import plain_day
 from tests import factories
 from tests.browser.days import today
 from tests.browser.harness import Inspector, faults
@@ -119,7 +120,7 @@ def test_c1_expired_credential_blocks_a_driver_until_renewed(inspector_of: Inspe
         }
         refused = context.request.post(assign, form=posted, headers={"Referer": assign})
         assert refused.status == 422
-        assert f"motor vehicle record expires on {today() - DAY}, before the day of the ride." in refused.text()
+        assert f"motor vehicle record expires on {plain_day(today() - DAY)}, before the day of the ride." in refused.text()
         assert not Ride.objects.filter(driver=driver).exists()
 
         page.goto(inspector.url + BOARD)

@@ -191,7 +191,7 @@ def test_form_that_is_wrong_comes_back_by_its_fields(
 
     assert response.status_code == 422
     assert list(response.context["error_form"].errors) == wrong
-    assert "Check" in text_of(response)
+    assert "Fix" in text_of(response)
     assert _kept(order) == before
 
 
