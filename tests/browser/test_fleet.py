@@ -120,7 +120,9 @@ def test_c1_expired_credential_blocks_a_driver_until_renewed(inspector_of: Inspe
         }
         refused = context.request.post(assign, form=posted, headers={"Referer": assign})
         assert refused.status == 422
-        assert f"motor vehicle record expires on {plain_day(today() - DAY)}, before the day of the ride." in refused.text()
+        assert (
+            f"motor vehicle record expires on {plain_day(today() - DAY)}, before the day of the ride." in refused.text()
+        )
         assert not Ride.objects.filter(driver=driver).exists()
 
         page.goto(inspector.url + BOARD)

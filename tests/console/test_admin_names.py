@@ -8,6 +8,7 @@ from apps.accounts.rules.roles import UserRole
 from apps.fleet.models import Credential, Driver
 from apps.organizations.models import Facility
 from apps.rides.models import Assignment, Ride, Trip
+from lib.dates import plain_day
 from tests import factories
 from tests.console.admin_pages import address_of, signed_in_as
 
@@ -85,7 +86,7 @@ def test_ride_without_facility_is_named_by_time_trip_by_day() -> None:
     page = _body(client, address_of(Ride, "change", ride.pk))
 
     assert "09:00 CT</time></a>" in called
-    assert f'{address_of(Trip, "change", ride.trip_id)}">{ride.service_date}</a>' in page
+    assert f'{address_of(Trip, "change", ride.trip_id)}">{plain_day(ride.service_date)}</a>' in page
 
 
 def test_credential_of_a_driver_names_only_the_driver() -> None:

@@ -209,7 +209,10 @@ def test_outbound_leg_removed_from_series_leaves_return_trip(centre: Facility) -
     page = _text(_page(centre))
 
     assert "0 riders come of 1." in page
-    assert "Without a chair time , 1 rider Abel, Orla changed Ambulatory - - about 15:00 will call waiting for the call" in page
+    assert (
+        "Without a chair time , 1 rider Abel, Orla changed Ambulatory - - about 15:00 will call waiting for the call"
+        in page
+    )
 
 
 def test_days_lead_to_their_neighbours_and_back_to_today(centre: Facility) -> None:

@@ -11,7 +11,7 @@ from apps.reporting.rules.kpis import ALL_KPIS, KPI_BY_KEY
 from apps.reporting.services import rollups
 from lib.access import system
 from tests.callers import TokenClient, api_with
-from tests.console.reports.test_pages import PAGE, TOO_FEW, table_of
+from tests.console.reports.test_pages import PAGE, TOO_FEW, page_label, table_of
 from tests.console.visits import visitor
 from tests.factories import NOW
 from tests.reporting import legs
@@ -126,7 +126,7 @@ def _compare_steps(callers: tuple[Client, TokenClient], along: str, wanted: str,
         assert [of_page(row) for row in page.context["rows"]] == told
         heads, *lines = table_of(filed)
         assert [of_file(line[1:4], line[4:]) for line in lines] == told
-        assert [line[0] for line in lines] == [row["label"] for row in page.context["rows"]]
+        assert [page_label(along, line[0]) for line in lines] == [row["label"] for row in page.context["rows"]]
         assert len(heads) == 4 + len(KPI_BY_KEY[key].excluded)
 
 

@@ -186,7 +186,7 @@ def test_test_is_sent_and_its_result_shown_as_it_comes() -> None:
     assert "No test has been sent" in text_of(before)
     assert asked["Location"] == _page(endpoint)
     assert "data-poll" in waiting.content.decode()
-    assert "On its way" in text_of(waiting)
+    assert "Sending…" in text_of(waiting)
     assert "No connection. Next attempt: Fri, Nov 20, 09:00:00" in text_of(failing)
     assert "data-poll" not in ended.content.decode()
     assert "The receiver answered 500 after 40 ms." in text_of(ended)
