@@ -149,6 +149,7 @@ def test_new_alerts_sound_once_per_batch_in_one_tab(inspector_of: InspectorOf, d
     assert again == (1, [last])
 
 
+@pytest.mark.nightly
 def test_sound_is_muted_by_keyboard_and_a_blocked_sound_is_named(inspector_of: InspectorOf, dana: User) -> None:
     desk = inspector_of(dana)
     with _window(desk) as context:

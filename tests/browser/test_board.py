@@ -260,6 +260,7 @@ def test_b8_arrow_keys_visit_the_rides_of_a_driver_by_time(page: Page, day: Seed
     assert page.locator(".driver-row").nth(1).locator(":focus").count() == 1
 
 
+@pytest.mark.nightly
 def test_the_panel_and_a_selection_are_sound_in_every_state(page: Page, day: SeededDay) -> None:
     page.keyboard.press("q")
     page.keyboard.press("Enter")

@@ -74,6 +74,7 @@ def _give(driver: Driver, vehicle: Vehicle, days: int) -> Ride:
     return ride
 
 
+@pytest.mark.nightly
 def test_pages_of_the_fleet_are_sound_for_each_reader(inspector_of: InspectorOf, sam: User) -> None:
     desk = inspector_of(sam)
     found = desk.inspect(BOARD, name="fleet-empty")

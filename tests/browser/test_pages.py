@@ -71,6 +71,7 @@ def test_pages_of_a_dispatcher_are_sound(inspector_of: InspectorOf) -> None:
     assert found == [], "\n".join(found)
 
 
+@pytest.mark.nightly
 def test_pages_to_look_at_are_sound(inspector_of: InspectorOf) -> None:
     """On read-only pages nothing else takes the focus, and wide rows must be scrollable by keyboard."""
     assignment = factories.put_driver_on(factories.RideFactory.create(pickup_at=factories.NOW))
@@ -91,6 +92,7 @@ def test_pages_to_look_at_are_sound(inspector_of: InspectorOf) -> None:
     assert found == [], "\n".join(found)
 
 
+@pytest.mark.nightly
 def test_a1_pages_of_an_admin_are_sound(inspector_of: InspectorOf) -> None:
     facility = factories.EntranceFactory.create().facility
     factories.ContactFactory.create(facility=facility)

@@ -96,6 +96,7 @@ def _entered(centre: Facility, day: dt.date, to_date: dt.date | None, **asked: A
     return found.pk
 
 
+@pytest.mark.nightly
 def test_pages_of_recurring_rides_are_sound(desk: Inspector) -> None:
     there = _scene()
     order, centre = there["order"], there["centre"]

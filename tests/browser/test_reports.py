@@ -48,6 +48,7 @@ def _file(page: Page, address: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(answer.text().removeprefix("\ufeff"))))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "path",
     [

@@ -83,6 +83,7 @@ def _ride(dana: User) -> Ride:
     return Ride.objects.get(pk=ride.pk)
 
 
+@pytest.mark.nightly
 def test_ride_pages_are_sound_for_each_reader(inspector_of: InspectorOf, dana: User) -> None:
     ride = _ride(dana)
     planner, auditor, fleet = (

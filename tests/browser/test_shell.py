@@ -94,6 +94,7 @@ def _focused(page: Page) -> str:
     return str(page.evaluate("() => document.activeElement.id || document.activeElement.className"))
 
 
+@pytest.mark.nightly
 def test_preferences_are_sound_and_compact_pages_are_too(inspector_of: InspectorOf, dana: User, ride: Ride) -> None:
     desk = inspector_of(dana)
     found = desk.inspect(PREFERENCES, name="preferences")

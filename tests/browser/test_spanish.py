@@ -99,6 +99,7 @@ def test_sign_in_is_sound_in_spanish(inspector_of: InspectorOf, transactional_db
         assert _left_over(page) == []
 
 
+@pytest.mark.nightly
 def test_pages_of_the_desk_are_sound_in_spanish(inspector_of: InspectorOf, transactional_db: None) -> None:
     desk = inspector_of(_in_spanish(factories.UserFactory.create(role=UserRole.DISPATCHER, name="Dana Desk")))
     stood = open_exceptions()[0]

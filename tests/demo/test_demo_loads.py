@@ -82,6 +82,7 @@ def test_demo_is_the_same_for_the_same_day() -> None:
     assert len(first) > 20
 
 
+@pytest.mark.nightly
 @pytest.mark.untraced
 def test_demo_of_the_full_span_loads_in_seconds() -> None:
     began = time.perf_counter()

@@ -36,6 +36,7 @@ def busiest_drivers(at: dt.datetime) -> list[UUID]:
     return [driver_id for driver_id, _ in ranked[:DRIVERS_OUT] if driver_id is not None]
 
 
+@pytest.mark.nightly
 def test_normal_day_is_calm_and_a_stress_day_shows_its_causes() -> None:
     by = Principal(kind="system", id=factories.principal().id, role="demo", scopes=AllScopes(), phi=Phi.FULL)
     with loaded(MORNING, DayRange(past=0, future=0)):
