@@ -51,7 +51,7 @@ def test_facility_is_asked_once_from_45_days_ahead() -> None:
     assert _ask(CHRISTMAS - 46 * DAY) == []
     for days in (45, 44, 3):
         (alert,) = [one for one in _ask(CHRISTMAS - days * DAY) if "Christmas" in one.title]
-    assert alert.title == "Christmas Day, 2026-12-25: nothing decided at Lakeview Dialysis"
+    assert alert.title == "Christmas Day, Dec 25, 2026: nothing decided at Lakeview Dialysis"
     assert (alert.facility_id, alert.path) == (
         order.facility_id,
         f"/console/recurring/facilities/{order.facility_id}/",

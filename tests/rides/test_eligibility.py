@@ -159,7 +159,7 @@ def test_lapsed_credentials_are_listed_with_type_and_day() -> None:
         found = violations(needs(), driver(credentials=credentials), vehicle())
 
     assert [(str(one.message), one.subject_id) for one in found] == [
-        ("Driver: driver's license expires on 2026-11-19, before the day of the ride.", DRIVER),
+        ("Driver: driver's license expires on Nov 19, 2026, before the day of the ride.", DRIVER),
         ("Driver: motor vehicle record is missing.", DRIVER),
     ]
 
