@@ -107,6 +107,7 @@ def _current(page: Page) -> str:
     return str(page.evaluate("() => document.activeElement.closest('[data-exception]')?.dataset.exception ?? ''"))
 
 
+@pytest.mark.nightly
 def test_pages_of_the_desk_are_sound(inspector_of: InspectorOf, dana: User) -> None:
     desk, auditor = inspector_of(dana), inspector_of(factories.UserFactory.create(role=UserRole.AUDITOR))
     found = desk.inspect(BASE, name="exceptions-empty")

@@ -37,6 +37,7 @@ def test_pages_before_sign_in_are_sound(inspector_of: InspectorOf) -> None:
     assert found == [], "\n".join(found)
 
 
+@pytest.mark.nightly
 def test_pages_of_an_account_are_sound(inspector_of: InspectorOf) -> None:
     inspector = inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
 

@@ -32,6 +32,7 @@ def _ride(driver: Driver, vehicle: Vehicle, at: dt.datetime) -> None:
     factories.put_driver_on(ride, driver=driver, vehicle=vehicle)
 
 
+@pytest.mark.nightly
 def test_pages_of_shifts_are_sound_for_each_reader(inspector_of: InspectorOf, sam: User) -> None:
     desk, dana = inspector_of(sam), inspector_of(factories.UserFactory.create(role=UserRole.DISPATCHER))
     found = desk.inspect(PLAN, name="shifts-empty")

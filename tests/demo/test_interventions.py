@@ -20,7 +20,7 @@ from apps.rides.services import assignment, driver_absence, editing, fleet_chang
 from lib.access import system
 from tests.demo.demo_days import loaded
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.nightly]
 NOW = dt.datetime(2026, 11, 20, 14, 0, tzinfo=dt.UTC)  # a Friday, 8:00 in Chicago
 MINUTE = dt.timedelta(minutes=1)
 LATER = NOW + 100 * MINUTE

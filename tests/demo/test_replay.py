@@ -18,7 +18,7 @@ from apps.rides.queries.driver_timelines import driver_timelines
 from apps.rides.queries.ride_needs import loading_minutes
 from tests.demo.demo_days import loaded
 
-pytestmark = [pytest.mark.django_db, pytest.mark.untraced]
+pytestmark = [pytest.mark.django_db, pytest.mark.untraced, pytest.mark.nightly]
 MORNING = dt.datetime(2026, 11, 20, 14, 0, tzinfo=dt.UTC)
 MINUTE = dt.timedelta(minutes=1)
 STEP = 5 * MINUTE

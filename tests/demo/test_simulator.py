@@ -44,6 +44,7 @@ def course() -> list[tuple[object, ...]]:
     return list(Ride.objects.order_by("pk").values_list(*columns))
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("demo")
 def test_play_after_hours_off_leaves_a_plausible_day() -> None:
     noon = MORNING + dt.timedelta(hours=2)
@@ -85,6 +86,7 @@ def test_play_assigns_rides_of_later_days() -> None:
         assert ride.status_changed_at > MORNING
 
 
+@pytest.mark.nightly
 @pytest.mark.untraced
 def test_play_gives_the_same_day_for_the_same_seed() -> None:
     at = MORNING + dt.timedelta(minutes=40)
