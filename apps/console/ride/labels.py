@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.rides import labels
 from apps.rides.models import Assignment, Ride
@@ -69,7 +69,7 @@ CHECKLIST: Final[Mapping[str, Text]] = {
 }
 ASSIGNMENTS: Final[Mapping[str, Badge]] = {
     Assignment.Status.OFFERED: Badge("info", "○", gettext_lazy("Offered")),
-    Assignment.Status.ACCEPTED: Badge("ok", "✓", gettext_lazy("Drives")),
+    Assignment.Status.ACCEPTED: Badge("ok", "✓", pgettext_lazy("assignment", "Current")),
     Assignment.Status.DECLINED: Badge("warn", "✕", gettext_lazy("Declined")),
     Assignment.Status.EXPIRED: Badge("warn", "✕", gettext_lazy("Offer expired")),
     Assignment.Status.RELEASED: Badge("quiet", "✕", gettext_lazy("Unassigned")),

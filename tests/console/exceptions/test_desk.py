@@ -210,7 +210,7 @@ def test_history_tells_who_closed_as_what_and_how_long_it_stood() -> None:
         assert _listed(desk.get(f"{BASE}history/?{query}")) == expected, query
     page = text_of(desk.get(f"{BASE}{by_hand.pk}/"))
     assert "Came by taxi" in page
-    assert "Close it" not in page
+    assert "Close the exception" not in page
 
 
 def test_history_goes_by_closing_and_its_pages_follow_each_other() -> None:
